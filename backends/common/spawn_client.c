@@ -1,0 +1,256 @@
+#include "spawn_client.h"
+
+#include "base/fd.h"
+#include "spawn_msg.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CHILD_CHANNEL_FD 3      /* where the spawner expects it */
+
+struct spawn {
+        struct spawn *next;
+        uint64_t id;
+        rv_spawn_cb cb;
+        void *arg;
+        bool is_over;           /* ENDED or FAILED was told: of what may come only REMOVED is */
+};
+
+struct rv_spawn_client {
+        const struct rv_host *host;
+        int fd;
+        pid_t pid;
+        uint64_t n_started;
+        struct rv_host_watch *watch;
+        struct spawn *spawns;
+};
+
+/* Apart, so that what vfork shares is no more than this frame. */
+static __attribute__((noinline)) pid_t exec_spawner(char *const argv[], char *const envp[], int channel_fd, volatile int *error)
+{
+        pid_t pid = vfork();
+
+        if (pid != 0)
+                return pid;
+        if (dup2(channel_fd, CHILD_CHANNEL_FD) < 0 || (channel_fd == CHILD_CHANNEL_FD && fcntl(channel_fd, F_SETFD, 0) < 0)) {
+                *error = errno;
+                _exit(127);
+        }
+        execve(argv[0], argv, envp);
+        *error = errno;
+        _exit(127);
+}
+
+int rv_spawner_exec(const char *path, const char *config_file, int *ret_fd, pid_t *ret_pid, struct rv_error *err)
+{
+        /* Where things are found without a --config is the caller's environment; nothing else is handed on. */
+        static const char *const kept[] = { "REEVE_CONFIG", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "HOME", "REEVE_DEBUG_ERRORS" };
+        char *argv[] = { (char *)path, (char *)config_file, NULL };
+        char *envp[RV_N_ELEMENTS(kept) + 1], *texts[RV_N_ELEMENTS(kept)] = { NULL };
+        int pair[2], n = 0, r = 0;
+        volatile int error = 0;
+        pid_t pid;
+
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+                return rv_error_set(err, rv_raise(-errno), "cannot make a socket pair: %s", strerror(errno));
+        for (size_t i = 0; i < RV_N_ELEMENTS(kept); i++) {
+                const char *value = getenv(kept[i]);
+
+                if (value && asprintf(&texts[n], "%s=%s", kept[i], value) >= 0) {
+                        envp[n] = texts[n];
+                        n++;
+                }
+        }
+        envp[n] = NULL;
+        pid = exec_spawner(argv, envp, pair[1], &error);
+        if (pid < 0 || error)
+                r = pid < 0 ? -errno : -error;
+        if (error)
+                (void)waitpid(pid, NULL, 0);
+        for (int i = 0; i < n; i++)
+                free(texts[i]);
+        rv_close(pair[1]);
+        if (r < 0) {
+                rv_close(pair[0]);
+                return rv_error_set(err, rv_raise(r), "cannot start %s: %s; it is built and installed beside reeve", path, strerror(-r));
+        }
+        *ret_fd = pair[0];
+        *ret_pid = pid;
+        return 0;
+}
+
+static struct spawn *find(struct rv_spawn_client *client, uint64_t id)
+{
+        for (struct spawn *s = client->spawns; s; s = s->next)
+                if (s->id == id)
+                        return s;
+        return NULL;
+}
+
+static void drop(struct rv_spawn_client *client, struct spawn *spawn)
+{
+        for (struct spawn **p = &client->spawns; *p; p = &(*p)->next)
+                if (*p == spawn) {
+                        *p = spawn->next;
+                        free(spawn);
+                        return;
+                }
+}
+
+/* The spawner is gone: everyone is told, once. */
+static void lose(struct rv_spawn_client *client)
+{
+        struct rv_spawn_event event = { .struct_size = sizeof(event), .kind = RV_SPAWN_LOST, .result_fd = -1 };
+
+        client->host->watch_remove(client->host->ctx, client->watch);
+        client->watch = NULL;
+        client->fd = rv_close(client->fd);
+        snprintf(event.fault_text, sizeof(event.fault_text), "the spawner ended unexpectedly");
+        while (client->spawns) {
+                struct spawn spawn = *client->spawns;
+
+                drop(client, client->spawns);
+                spawn.cb(spawn.arg, &event);
+        }
+}
+
+static ssize_t receive(int fd, struct rv_spawn_report *report, int *ret_fd)
+{
+        union {
+                struct cmsghdr head;
+                char bytes[CMSG_SPACE(sizeof(int))];
+        } control = { 0 };
+        struct iovec iov = { .iov_base = report, .iov_len = sizeof(*report) };
+        struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+        ssize_t n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+        struct cmsghdr *c = n < 0 ? NULL : CMSG_FIRSTHDR(&message);
+
+        *ret_fd = -1;
+        if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
+                memcpy(ret_fd, CMSG_DATA(c), sizeof(*ret_fd));
+        return n;
+}
+
+static void on_channel(void *arg, uint32_t events)
+{
+        struct rv_spawn_client *client = arg;
+        struct rv_spawn_report report;
+        struct spawn *spawn;
+        int fd;
+        ssize_t n;
+
+        (void)events;
+        n = receive(client->fd, &report, &fd);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+                return;
+        if (n != (ssize_t)sizeof(report)) {
+                rv_close(fd);
+                lose(client);
+                return;
+        }
+        report.event.result_fd = fd;
+        report.event.fault_step[sizeof(report.event.fault_step) - 1] = 0;
+        report.event.fault_text[sizeof(report.event.fault_text) - 1] = 0;
+        report.event.result_note[sizeof(report.event.result_note) - 1] = 0;
+        spawn = find(client, report.id);
+        if (!spawn || (spawn->is_over && report.event.kind != RV_SPAWN_REMOVED)) {
+                rv_close(fd);
+                return;
+        }
+        if (report.event.kind == RV_SPAWN_FAILED || report.event.kind == RV_SPAWN_ENDED)
+                spawn->is_over = true;
+        if (report.event.kind == RV_SPAWN_REMOVED) {
+                rv_spawn_cb cb = spawn->cb;
+                void *cb_arg = spawn->arg;
+
+                drop(client, spawn);
+                cb(cb_arg, &report.event);
+        } else {
+                spawn->cb(spawn->arg, &report.event);
+        }
+}
+
+int rv_spawn_client_new(const struct rv_host *host, int take_fd, pid_t pid, struct rv_spawn_client **ret)
+{
+        struct rv_spawn_client *client = calloc(1, sizeof(*client));
+        int r;
+
+        if (!client)
+                return rv_raise(-ENOMEM);
+        *client = (struct rv_spawn_client){ .host = host, .fd = take_fd, .pid = pid };
+        r = host->watch_add(host->ctx, take_fd, RV_WATCH_READ, on_channel, client, &client->watch);
+        if (r < 0) {
+                free(client);
+                return rv_trace(r);
+        }
+        *ret = client;
+        return 0;
+}
+
+static void fill_request(const struct rv_plan *plan, uint64_t id, struct rv_spawn_request *q)
+{
+        *q = (struct rv_spawn_request){
+                .kind = RV_SPAWN_REQUEST_START, .language = plan->language, .network = plan->network,
+                .memory_mib = plan->memory_mib, .pids = plan->pids, .cpus_milli = plan->cpus_milli, .id = id,
+        };
+        memcpy(q->run_id, plan->run_id, sizeof(q->run_id));
+        snprintf(q->runtime, sizeof(q->runtime), "%s", plan->runtime);
+        snprintf(q->tenant, sizeof(q->tenant), "%s", plan->tenant);
+}
+
+int rv_spawn_client_start(struct rv_spawn_client *client, const struct rv_spawn_spec *spec, rv_spawn_cb cb, void *arg, uint64_t *ret_id)
+{
+        int fds[RV_SPAWN_FD_MAX_] = { spec->control_fd, spec->payload_fd, spec->stdin_fd, spec->stdout_fd, spec->stderr_fd };
+        union {
+                struct cmsghdr head;
+                char bytes[CMSG_SPACE(sizeof(fds))];
+        } control = { 0 };
+        struct rv_spawn_request q;
+        struct iovec iov = { .iov_base = &q, .iov_len = sizeof(q) };
+        struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+        struct spawn *spawn;
+
+        if (client->fd < 0)
+                return rv_raise(-EPIPE);
+        if (strlen(spec->plan->runtime) >= sizeof(q.runtime) || strlen(spec->plan->tenant) >= sizeof(q.tenant))
+                return rv_raise(-ENAMETOOLONG);
+        spawn = calloc(1, sizeof(*spawn));
+        if (!spawn)
+                return rv_raise(-ENOMEM);
+        *spawn = (struct spawn){ .next = client->spawns, .id = ++client->n_started, .cb = cb, .arg = arg };
+        fill_request(spec->plan, spawn->id, &q);
+        control.head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(fds)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS };
+        memcpy(CMSG_DATA(&control.head), fds, sizeof(fds));
+        if (sendmsg(client->fd, &message, MSG_NOSIGNAL) < 0) {
+                free(spawn);
+                return rv_raise(-errno);
+        }
+        client->spawns = spawn;
+        *ret_id = spawn->id;
+        return 0;
+}
+
+void rv_spawn_client_stop(struct rv_spawn_client *client, uint64_t id)
+{
+        struct rv_spawn_request q = { .kind = RV_SPAWN_REQUEST_STOP, .id = id };
+
+        if (client->fd >= 0)
+                (void)!send(client->fd, &q, sizeof(q), MSG_NOSIGNAL);
+}
+
+void rv_spawn_client_close(struct rv_spawn_client *client)
+{
+        if (!client)
+                return;
+        client->host->watch_remove(client->host->ctx, client->watch);
+        client->fd = rv_close(client->fd);
+        while (waitpid(client->pid, NULL, 0) < 0 && errno == EINTR)
+                ;
+        while (client->spawns)
+                drop(client, client->spawns);
+        free(client);
+}

@@ -1,0 +1,46 @@
+/*
+ * spawn_client.h - the loop's end of the channel to the spawner
+ *
+ *   rv_spawner_exec (early, with privilege) -> rv_spawn_client_new -> start/stop* -> rv_spawn_client_close
+ *
+ * Loop thread. The spawner's death is told to every run as RV_SPAWN_LOST.
+ */
+#pragma once
+
+#include "base/error.h"
+
+#include <reeve/backend.h>
+#include <sys/types.h>
+
+struct rv_spawn_client;
+
+/**
+ * rv_spawner_exec() - start the spawner
+ * @path:        of reeve-spawner
+ * @config_file: as rv_config_find() gave it; "" for the built-in defaults
+ * @ret_fd:      the channel
+ *
+ * Done before anything of a caller's is read, while the process still has its privilege and one thread.
+ *
+ * Context:   may block for an exec
+ * Ownership: descriptor and child are the caller's, or rv_spawn_client_new()'s
+ * Return:    0; -errno: @err names the path
+ */
+int rv_spawner_exec(const char *path, const char *config_file, int *ret_fd, pid_t *ret_pid, struct rv_error *err);
+
+/** rv_spawn_client_new() - serve a channel. Context: loop thread. Ownership: takes @take_fd and the child @pid; borrows @host until close. Return: 0 or -errno (then both are still the caller's) */
+int rv_spawn_client_new(const struct rv_host *host, int take_fd, pid_t pid, struct rv_spawn_client **ret);
+
+/** rv_spawn_client_start() - host service spawn_start. Context: loop thread. Ownership: borrows. Return: 0 or -errno */
+int rv_spawn_client_start(struct rv_spawn_client *client, const struct rv_spawn_spec *spec, rv_spawn_cb cb, void *arg, uint64_t *ret_id);
+/** rv_spawn_client_stop() - host service spawn_stop. Context: loop thread. Ownership: none. Return: none */
+void rv_spawn_client_stop(struct rv_spawn_client *client, uint64_t id);
+
+/**
+ * rv_spawn_client_close() - end the spawner and wait until it has removed all it made
+ *
+ * Context:   loop thread, no run under way; blocks for the spawner's clean-up
+ * Ownership: takes @client, may be NULL
+ * Return:    none
+ */
+void rv_spawn_client_close(struct rv_spawn_client *client);

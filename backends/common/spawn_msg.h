@@ -1,0 +1,54 @@
+/*
+ * spawn_msg.h - the messages between the loop, the spawner and init
+ *
+ * Two channels, both SOCK_SEQPACKET pairs, fixed-size messages, native byte order (one machine):
+ *   loop <-> spawner   `struct rv_spawn_request` one way, `struct rv_spawn_report` the other
+ *   loop <-> init      one byte RV_INIT_GO one way, `struct rv_init_report` the other; init's end is handed to
+ *                      it by the spawner, which never reads it
+ *
+ * What a request can carry is the boundary of trust: names that the spawner looks up in the configuration it
+ * read itself, and numbers that it checks against the configured maxima. Never a host path, a user id, a
+ * mount flag, an environment. A message of another size or with a field out of range ends the connection.
+ */
+#pragma once
+
+#include <reeve/backend.h>
+
+#define RV_SPAWN_NAME_SIZE 64
+
+enum rv_spawn_request_kind { RV_SPAWN_REQUEST_START = 1, RV_SPAWN_REQUEST_STOP = 2 };
+
+/* The descriptors of a START, in this order, by SCM_RIGHTS. */
+enum rv_spawn_fd { RV_SPAWN_FD_CONTROL, RV_SPAWN_FD_PAYLOAD, RV_SPAWN_FD_STDIN, RV_SPAWN_FD_STDOUT, RV_SPAWN_FD_STDERR, RV_SPAWN_FD_MAX_ };
+
+struct rv_spawn_request {
+        uint32_t kind;
+        uint32_t language;                       /* enum rv_plan_language */
+        uint32_t network;                        /* enum rv_plan_network */
+        uint32_t memory_mib, pids, cpus_milli;
+        uint64_t id;                             /* the loop's name for the run on this channel */
+        char run_id[RV_RUN_ID_SIZE];
+        char runtime[RV_SPAWN_NAME_SIZE];
+        char tenant[RV_SPAWN_NAME_SIZE];
+};
+
+struct rv_spawn_report {
+        uint64_t id;
+        struct rv_spawn_event event;             /* its result_fd travels by SCM_RIGHTS */
+};
+
+#define RV_INIT_GO 'g'
+
+enum rv_init_report_kind {
+        RV_INIT_STARTED = 1,    /* the interpreter was executed */
+        RV_INIT_EXITED,         /* the program was reaped */
+        RV_INIT_EXEC_FAILED,    /* the interpreter could not be executed, or the payload was not well-formed */
+};
+
+struct rv_init_report {
+        uint32_t kind;
+        int32_t wait_status;                     /* with EXITED */
+        int32_t fault_errno;                     /* with EXEC_FAILED */
+        uint32_t reserved;
+        uint64_t start_us, end_us;               /* CLOCK_BOOTTIME: executed (all but EXEC_FAILED), reaped (EXITED) */
+};

@@ -1,0 +1,272 @@
+#include "setup.h"
+
+#include "node_preload.h"
+
+#include <fcntl.h>
+#include <linux/mount.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Where the new root is put together: a directory that every host has; only this mount namespace sees it. */
+#define STAGE "/tmp"
+#define ROOT_OPTIONS "size=4m,nr_inodes=1024,mode=0755"
+#define EMPTY "." RV_RESERVED_DIR "/empty"
+#define NULL_FILE "." RV_RESERVED_DIR "/null"
+#define WORK "." RV_RESERVED_DIR "/work"
+
+#define STEP(name, expr)                               \
+        do {                                           \
+                if ((expr) < 0) {                      \
+                        *ret_step = (name);            \
+                        return errno ? -errno : -EIO;  \
+                }                                      \
+        } while (0)
+
+/* A step that names what it was about; static, since the process is single-threaded and ends on failure. */
+static const char *about(const char *what, const char *path)
+{
+        static char text[128];
+
+        snprintf(text, sizeof(text), "%s %s", what, path);
+        return text;
+}
+
+static int make_file(const char *path, const char *text, mode_t mode)
+{
+        size_t n = strlen(text);
+        int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+
+        if (fd < 0)
+                return -1;
+        if (n && write(fd, text, n) != (ssize_t)n) {
+                close(fd);
+                return -1;
+        }
+        return close(fd);
+}
+
+/* The parent directories of @path, which is relative to the new root. */
+static int make_parents(const char *path)
+{
+        char part[4096];
+
+        for (const char *slash = strchr(path + 2, '/'); slash; slash = strchr(slash + 1, '/')) {
+                snprintf(part, sizeof(part), "%.*s", (int)(slash - path), path);
+                if (mkdir(part, 0755) < 0 && errno != EEXIST)
+                        return -1;
+        }
+        return 0;
+}
+
+/* ---- The runtime's view ---- */
+
+static int bind_read_only(const char *source, const char *path)
+{
+        struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV };
+        struct stat st, at;
+        int tree, r = -1;
+
+        tree = (int)syscall(SYS_open_tree, AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | AT_SYMLINK_NOFOLLOW);
+        if (tree < 0)
+                return -1;
+        if (fstat(tree, &st) < 0 || make_parents(path) < 0)
+                goto out;
+        /* The place is there already if it lies in something bound earlier. */
+        if (lstat(path, &at) < 0 && (S_ISDIR(st.st_mode) ? mkdir(path, 0755) : make_file(path, "", 0444)) < 0)
+                goto out;
+        if (syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)) < 0)
+                goto out;
+        r = (int)syscall(SYS_move_mount, tree, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH);
+out:
+        close(tree);
+        return r;
+}
+
+static int fill(const char *path, unsigned number)
+{
+        char own[64];
+
+        snprintf(own, sizeof(own), "." RV_RESERVED_DIR "/fill%u", number);
+        if (mkdir(own, 0755) < 0)
+                return -1;
+        return mount(own, path, NULL, MS_BIND, NULL);
+}
+
+static int show(const struct rv_runtime *rt, const char **ret_step)
+{
+        char path[4096];
+
+        for (size_t i = 0; i < rt->n_entries; i++) {
+                const struct rv_view_entry *e = &rt->entries[i];
+
+                snprintf(path, sizeof(path), ".%s", e->path);
+                switch (e->kind) {
+                case RV_VIEW_BIND:
+                        STEP(about("show", e->path), bind_read_only(e->source, path));
+                        break;
+                case RV_VIEW_LINK:
+                        STEP(about("link", e->path), make_parents(path));
+                        STEP(about("link", e->path), symlink(e->source, path));
+                        break;
+                case RV_VIEW_HIDE:
+                        STEP(about("hide", e->path), mount(EMPTY, path, NULL, MS_BIND, NULL));
+                        break;
+                case RV_VIEW_FILL:
+                        STEP(about("hide", e->path), fill(path, (unsigned)i));
+                        break;
+                }
+        }
+        return 0;
+}
+
+/* ---- What every run finds besides ---- */
+
+static int make_etc(const char **ret_step)
+{
+        static const struct {
+                const char *path, *text;
+        } files[] = {
+                { "./etc/passwd", "root:x:0:0:root:/:/usr/sbin/nologin\nsandbox:x:1000:1000:sandbox:/box:/bin/sh\n"
+                                  "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n" },
+                { "./etc/group", "root:x:0:\nsandbox:x:1000:\nnogroup:x:65534:\n" },
+                { "./etc/hosts", "127.0.0.1 localhost " NS_HOST_NAME "\n::1 localhost " NS_HOST_NAME "\n" },
+                { "./etc/hostname", NS_HOST_NAME "\n" },
+                { "./etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n" },
+                { "./etc/resolv.conf", "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n" },
+        };
+
+        STEP("make /etc", mkdir("./etc", 0755));
+        for (size_t i = 0; i < RV_N_ELEMENTS(files); i++)
+                STEP(about("make", files[i].path + 1), make_file(files[i].path, files[i].text, 0444));
+        return 0;
+}
+
+static int make_dev(const char **ret_step)
+{
+        static const char *const devices[] = { "null", "zero", "full", "random", "urandom" };
+        static const char *const links[][2] = {
+                { "/proc/self/fd", "./dev/fd" },
+                { "/proc/self/fd/0", "./dev/stdin" },
+                { "/proc/self/fd/1", "./dev/stdout" },
+                { "/proc/self/fd/2", "./dev/stderr" },
+        };
+        char host[32], path[32];
+        struct stat st;
+
+        STEP("make /dev", mkdir("./dev", 0755));
+        for (size_t i = 0; i < RV_N_ELEMENTS(devices); i++) {
+                snprintf(host, sizeof(host), "/dev/%s", devices[i]);
+                snprintf(path, sizeof(path), "./dev/%s", devices[i]);
+                STEP(about("find", host), stat(host, &st));
+                if (!S_ISCHR(st.st_mode)) {
+                        errno = ENODEV;
+                        STEP(about("find the device", host), -1);
+                }
+                STEP(about("make", host), make_file(path, "", 0666));
+                STEP(about("bind", host), mount(host, path, NULL, MS_BIND, NULL));
+        }
+        for (size_t i = 0; i < RV_N_ELEMENTS(links); i++)
+                STEP("link in /dev", symlink(links[i][0], links[i][1]));
+        return 0;
+}
+
+/* One file system for all that a program may write, so that one cap holds for all of it. */
+static int make_writable(const struct ns_child *c, const char **ret_step)
+{
+        static const struct {
+                const char *dir, *path;
+                mode_t mode;
+        } places[] = {
+                { WORK "/box", "./box", 0755 },
+                { WORK "/tmp", "./tmp", 01777 },
+                { WORK "/shm", "./dev/shm", 01777 },
+        };
+        uid_t uid = c->has_own_uid ? NS_PROGRAM_UID : getuid();
+        char options[96];
+
+        snprintf(options, sizeof(options), "size=%llu,nr_inodes=%llu,mode=0755", (unsigned long long)c->writable_bytes,
+                 (unsigned long long)c->writable_inodes);
+        STEP("make the writable file system", mkdir(WORK, 0755));
+        STEP("mount the writable file system", mount("tmpfs", WORK, "tmpfs", MS_NOSUID | MS_NODEV, options));
+        for (size_t i = 0; i < RV_N_ELEMENTS(places); i++) {
+                STEP(places[i].path + 1, mkdir(places[i].dir, 0755));
+                STEP(places[i].path + 1, chown(places[i].dir, uid, uid));
+                STEP(places[i].path + 1, chmod(places[i].dir, places[i].mode));
+                STEP(places[i].path + 1, mkdir(places[i].path, 0755));
+                STEP(places[i].path + 1, mount(places[i].dir, places[i].path, NULL, MS_BIND, NULL));
+        }
+        STEP("hide the writable file system's root", umount2(WORK, MNT_DETACH));
+        STEP("hide the writable file system's root", rmdir(WORK));
+        return 0;
+}
+
+static int make_proc(const char **ret_step)
+{
+        static const char *const masked[] = { "acpi", "scsi", "asound", "kcore", "keys", "kmsg", "latency_stats",
+                                              "sched_debug", "sysrq-trigger", "timer_list", "config.gz", "kallsyms" };
+        static const char *const read_only[] = { "bus", "fs", "irq", "sys" };
+        char path[64];
+        struct stat st;
+
+        STEP("make /proc", mkdir("./proc", 0755));
+        STEP("mount /proc", mount("proc", "./proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL));
+        for (size_t i = 0; i < RV_N_ELEMENTS(masked); i++) {
+                snprintf(path, sizeof(path), "./proc/%s", masked[i]);
+                if (lstat(path, &st) < 0)
+                        continue;
+                STEP(about("mask", path + 1), mount(S_ISDIR(st.st_mode) ? EMPTY : NULL_FILE, path, NULL, MS_BIND, NULL));
+        }
+        for (size_t i = 0; i < RV_N_ELEMENTS(read_only); i++) {
+                snprintf(path, sizeof(path), "./proc/%s", read_only[i]);
+                if (lstat(path, &st) < 0)
+                        continue;
+                STEP(about("make read-only", path + 1), bind_read_only(path, path));
+        }
+        return 0;
+}
+
+static int make_reserved(const struct ns_child *c, const char **ret_step)
+{
+        STEP("make " RV_RESERVED_DIR, mkdir("." RV_RESERVED_DIR, 0755));
+        STEP("make " RV_RESERVED_DIR "/empty", mkdir(EMPTY, 0555));
+        STEP("make " RV_RESERVED_DIR "/null", make_file(NULL_FILE, "", 0444));
+        if (c->init.language == RV_PLAN_JAVASCRIPT)
+                STEP("make the preload", make_file("." RV_NODE_PRELOAD, rv_node_preload, 0444));
+        return 0;
+}
+
+int ns_mount_root(const struct ns_child *c, const char **ret_step)
+{
+        int r;
+
+        STEP("make mounts private", mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
+        STEP("mount the root", mount("tmpfs", STAGE, "tmpfs", MS_NOSUID | MS_NODEV, ROOT_OPTIONS));
+        STEP("enter the root", chdir(STAGE));
+        r = make_reserved(c, ret_step);
+        if (r == 0)
+                r = make_etc(ret_step);
+        if (r == 0)
+                r = show(c->runtime, ret_step);
+        if (r == 0)
+                r = make_dev(ret_step);
+        if (r == 0)
+                r = make_writable(c, ret_step);
+        if (r == 0)
+                r = make_proc(ret_step);
+        if (r < 0)
+                return r;
+        STEP("pivot_root", syscall(SYS_pivot_root, ".", "."));
+        STEP("leave the host's root", umount2(".", MNT_DETACH));
+        STEP("enter " RV_BOX, chdir(RV_BOX));
+        return 0;
+}
+
+int ns_mount_seal(const char **ret_step)
+{
+        STEP("make the root read-only", mount(NULL, "/", NULL, MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV, ROOT_OPTIONS));
+        return 0;
+}

@@ -1,0 +1,453 @@
+#include "namespace.h"
+
+#include "base/fd.h"
+#include "payload.h"
+#include "spawn_msg.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define READ_BYTES 65536
+#define READS_A_TURN 8          /* then other runs, timers and the other stream have their turn */
+
+struct ns_state {
+        const struct rv_host *host;
+};
+
+struct ns_pipe {
+        struct ns_run *run;
+        enum rv_stream stream;
+        int fd;
+        struct rv_host_watch *watch;
+};
+
+struct ns_run {
+        const struct rv_host *host;
+        struct rv_run *run;
+        const struct rv_plan *plan;
+        uint64_t spawn_id;
+        int control_fd, stdin_fd;
+        struct rv_host_watch *control_watch, *stdin_watch;
+        struct rv_host_timer *timer;         /* while dying: teardown_ms; while reading on: collect_ms */
+        struct ns_pipe pipes[2];
+        size_t n_stdin_written;
+        bool is_held, may_go, is_released, is_ended;   /* is_ended: the spawner's last word on it is there */
+        bool is_observed, is_removed, is_clean, wants_release;
+        enum rv_stop stop;
+        struct rv_observation seen;
+};
+
+static void finish(struct ns_run *r);
+
+/* ---- What the program reads and writes ---- */
+
+static void close_stdin(struct ns_run *r)
+{
+        r->host->watch_remove(r->host->ctx, r->stdin_watch);
+        r->stdin_watch = NULL;
+        r->stdin_fd = rv_close(r->stdin_fd);
+}
+
+static void on_stdin(void *arg, uint32_t events)
+{
+        struct ns_run *r = arg;
+        ssize_t n;
+
+        (void)events;
+        n = write(r->stdin_fd, r->plan->stdin_data + r->n_stdin_written, r->plan->stdin_bytes - r->n_stdin_written);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+                return;
+        if (n > 0)
+                r->n_stdin_written += (size_t)n;
+        /* EPIPE: the program does not want the rest. */
+        if (n < 0 || r->n_stdin_written == r->plan->stdin_bytes)
+                close_stdin(r);
+}
+
+static void close_pipe(struct ns_pipe *p)
+{
+        p->run->host->watch_remove(p->run->host->ctx, p->watch);
+        p->watch = NULL;
+        p->fd = rv_close(p->fd);
+}
+
+static void on_output(void *arg, uint32_t events)
+{
+        static char bytes[READ_BYTES];      /* the loop has one thread */
+        struct ns_pipe *p = arg;
+        struct ns_run *r = p->run;
+
+        (void)events;
+        for (int i = 0; i < READS_A_TURN && p->fd >= 0; i++) {
+                ssize_t n = read(p->fd, bytes, sizeof(bytes));
+
+                if (n < 0 && (errno == EAGAIN || errno == EINTR))
+                        return;
+                if (n <= 0) {
+                        close_pipe(p);
+                        finish(r);
+                        return;
+                }
+                r->host->output(r->host->ctx, r->run, p->stream, bytes, (size_t)n);
+        }
+}
+
+/* ---- The end ---- */
+
+static void give_up(void *arg)
+{
+        struct ns_run *r = arg;
+
+        /* Reading: somebody outside holds a pipe open, what came so far is the output. Dying: a process is
+         * stuck in the kernel; the caller gets its answer all the same. */
+        for (int i = 0; i < 2; i++)
+                if (r->pipes[i].fd >= 0)
+                        close_pipe(&r->pipes[i]);
+        r->is_ended = true;
+        finish(r);
+}
+
+static void set_timer(struct ns_run *r, uint32_t ms)
+{
+        r->host->timer_stop(r->host->ctx, r->timer);
+        r->timer = NULL;
+        if (r->host->timer_start(r->host->ctx, ms, give_up, r, &r->timer) < 0)
+                give_up(r);
+}
+
+/* Observe once the last word on the processes is there and the pipes are at their end. */
+static void finish(struct ns_run *r)
+{
+        if (!r->is_ended || r->is_observed || r->pipes[0].fd >= 0 || r->pipes[1].fd >= 0)
+                return;
+        r->is_observed = true;
+        r->host->timer_stop(r->host->ctx, r->timer);
+        r->timer = NULL;
+        close_stdin(r);
+        r->seen.was_stopped = r->seen.was_stopped && !r->seen.has_wait_status;
+        r->host->observe(r->host->ctx, r->run, &r->seen);
+}
+
+static void set_fault(struct ns_run *r, enum rv_backend_fault fault, int e, const char *step, const char *text)
+{
+        if (r->seen.fault)
+                return;         /* the first is the cause */
+        r->seen.fault = fault;
+        r->seen.fault_errno = e;
+        snprintf(r->seen.fault_step, sizeof(r->seen.fault_step), "%s", step);
+        snprintf(r->seen.fault_text, sizeof(r->seen.fault_text), "%s", text);
+}
+
+/* ---- Init's reports ---- */
+
+static void on_exec_failed(struct ns_run *r, int e)
+{
+        char text[RV_REASON_SIZE];
+        bool is_missing = e == ENOENT || e == EACCES || e == ENOEXEC || e == ELIBBAD;
+
+        snprintf(text, sizeof(text), "the interpreter could not be executed: %s; it or its loader lies outside what the runtime %s shows",
+                 strerror(e), r->plan->runtime);
+        set_fault(r, is_missing ? RV_BACKEND_FAULT_RUNTIME : RV_BACKEND_FAULT_SETUP, e, "execute the interpreter", text);
+}
+
+static void close_control(struct ns_run *r)
+{
+        r->host->watch_remove(r->host->ctx, r->control_watch);
+        r->control_watch = NULL;
+        r->control_fd = rv_close(r->control_fd);
+}
+
+/* One report. The channel leads into the sandbox, so what comes is checked, and each kind is taken once. */
+static bool take_report(struct ns_run *r)
+{
+        struct rv_init_report m;
+        ssize_t n;
+
+        if (r->control_fd < 0)
+                return false;
+        n = recv(r->control_fd, &m, sizeof(m), MSG_DONTWAIT | MSG_TRUNC);
+        if (n < 0 && errno == EINTR)
+                return true;
+        if (n < 0 && errno == EAGAIN)
+                return false;
+        if (n != (ssize_t)sizeof(m)) {
+                close_control(r);
+                return false;
+        }
+        if (m.kind == RV_INIT_STARTED && r->is_released && r->seen.started != RV_STARTED_YES) {
+                r->seen.started = RV_STARTED_YES;
+                r->host->started(r->host->ctx, r->run, m.start_us);
+        } else if (m.kind == RV_INIT_EXITED && r->seen.started == RV_STARTED_YES && !r->seen.has_wait_status) {
+                r->seen.has_wait_status = 1;
+                r->seen.wait_status = m.wait_status;
+                r->seen.wall_us = m.end_us > m.start_us ? m.end_us - m.start_us : 0;
+                set_timer(r, r->plan->teardown_ms);
+                r->host->ended(r->host->ctx, r->run);
+        } else if (m.kind == RV_INIT_EXEC_FAILED && r->seen.started != RV_STARTED_YES) {
+                r->seen.started = RV_STARTED_NO;
+                on_exec_failed(r, m.fault_errno);
+        }
+        return true;
+}
+
+static void on_control(void *arg, uint32_t events)
+{
+        struct ns_run *r = arg;
+
+        (void)events;
+        while (take_report(r))
+                ;
+}
+
+/* ---- The spawner's events ---- */
+
+static void try_release(struct ns_run *r)
+{
+        char go = RV_INIT_GO;
+
+        if (!r->is_held || !r->may_go || r->is_released || r->stop || r->control_fd < 0)
+                return;
+        r->is_released = true;
+        r->seen.started = RV_STARTED_UNKNOWN;       /* until init says so */
+        if (send(r->control_fd, &go, 1, MSG_NOSIGNAL) < 0)
+                r->seen.started = RV_STARTED_NO;    /* init is dead; its end is told by the spawner */
+}
+
+static void on_spawn_ended(struct ns_run *r, const struct rv_spawn_event *e)
+{
+        while (take_report(r))
+                ;
+        r->seen.was_stopped = e->was_stopped;
+        if (e->is_memory_stop && !r->stop) {
+                r->stop = RV_STOP_MEMORY_LIMIT;
+                r->seen.was_stopped = 1;
+        }
+        r->seen.cpu_us = e->cpu_us;
+        r->seen.peak_memory_bytes = e->peak_memory_bytes;
+        r->seen.memory_limit_bytes = e->memory_limit_bytes;
+        r->seen.peak_processes = e->peak_processes;
+        r->seen.n_oom_kills = e->n_oom_kills;
+        r->seen.is_memory_limit_reached = e->is_memory_limit_reached;
+        r->seen.is_teardown_complete = 1;
+        r->seen.result_fd = e->result_fd;
+        memcpy(r->seen.result_note, e->result_note, sizeof(r->seen.result_note));
+        r->is_ended = true;
+        set_timer(r, r->plan->collect_ms);
+        /* Every writer is dead: what is in the pipes is all that there will be, and is read now. */
+        for (int i = 0; i < 2; i++)
+                if (r->pipes[i].fd >= 0)
+                        on_output(&r->pipes[i], RV_WATCH_READ);
+        finish(r);
+}
+
+static void free_run(struct ns_run *r)
+{
+        const struct rv_host *host = r->host;
+        struct rv_run *run = r->run;
+        int is_clean = r->is_clean;
+
+        close_control(r);
+        free(r);
+        host->released(host->ctx, run, is_clean);
+}
+
+static void on_spawn(void *arg, const struct rv_spawn_event *e)
+{
+        struct ns_run *r = arg;
+
+        switch ((enum rv_spawn_event_kind)e->kind) {
+        case RV_SPAWN_HELD:
+                r->is_held = true;
+                r->seen.memory_limit_bytes = e->memory_limit_bytes;
+                if (r->stop)
+                        return;
+                r->host->held(r->host->ctx, r->run);
+                try_release(r);
+                return;
+        case RV_SPAWN_FAILED:
+                set_fault(r, e->fault, e->fault_errno, e->fault_step, e->fault_text);
+                r->seen.started = RV_STARTED_NO;
+                r->seen.is_teardown_complete = 1;
+                give_up(r);
+                return;
+        case RV_SPAWN_ENDED:
+                if (!r->is_observed)
+                        on_spawn_ended(r, e);
+                else if (e->result_fd >= 0)
+                        close(e->result_fd);
+                return;
+        case RV_SPAWN_REMOVED:
+        case RV_SPAWN_LOST:
+                break;
+        }
+        r->is_clean = e->kind == RV_SPAWN_REMOVED && e->fault_errno == 0;
+        if (e->fault_text[0] && e->kind == RV_SPAWN_REMOVED)
+                r->host->log(r->host->ctx, RV_LOG_WARNING, e->fault_text);
+        if (e->kind == RV_SPAWN_LOST && !r->is_observed) {
+                while (take_report(r))
+                        ;
+                set_fault(r, RV_BACKEND_FAULT_LOST, 0, "watch the run", e->fault_text);
+                give_up(r);     /* may ask for the release, which waits for is_removed */
+        }
+        r->is_removed = true;
+        if (r->wants_release)
+                free_run(r);
+}
+
+/* ---- The interface ---- */
+
+static int ns_configure(const struct rv_host *host, void **ret_state)
+{
+        struct ns_state *state = calloc(1, sizeof(*state));
+
+        if (!state)
+                return rv_raise(-ENOMEM);
+        state->host = host;
+        *ret_state = state;
+        return 0;
+}
+
+static void ns_can(void *state, struct rv_manifest *m)
+{
+        (void)state;
+        *m = (struct rv_manifest){ .struct_size = sizeof(*m), .is_usable = 1, .isolation = "shared-kernel" };
+        for (int i = 0; i < RV_CAPABILITY_MAX_; i++)
+                m->capabilities[i].grade = RV_GRADE_ENFORCED;
+        for (int i = RV_CAPABILITY_network_registries; i <= RV_CAPABILITY_network_any; i++) {
+                m->capabilities[i].grade = RV_GRADE_ABSENT;
+                snprintf(m->capabilities[i].reason, sizeof(m->capabilities[i].reason), "this build has no gate for networked runs; ask for network mode none");
+        }
+}
+
+static int make_pipe(int *ret_ours, int *ret_theirs, bool is_ours_read)
+{
+        int fds[2];
+
+        if (pipe2(fds, O_CLOEXEC) < 0)
+                return rv_raise(-errno);
+        *ret_ours = fds[is_ours_read ? 0 : 1];
+        *ret_theirs = fds[is_ours_read ? 1 : 0];
+        return fcntl(*ret_ours, F_SETFL, O_NONBLOCK) < 0 ? rv_raise(-errno) : 0;
+}
+
+static int begin(struct ns_run *r, struct rv_spawn_spec *spec)
+{
+        const struct rv_host *host = r->host;
+        int control[2], e;
+
+        e = make_pipe(&r->stdin_fd, &spec->stdin_fd, false);
+        if (e == 0)
+                e = make_pipe(&r->pipes[RV_STREAM_STDOUT].fd, &spec->stdout_fd, true);
+        if (e == 0)
+                e = make_pipe(&r->pipes[RV_STREAM_STDERR].fd, &spec->stderr_fd, true);
+        if (e == 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) < 0)
+                e = rv_raise(-errno);
+        if (e < 0)
+                return e;
+        r->control_fd = control[0];
+        spec->control_fd = control[1];
+        e = rv_payload_write(r->plan, &spec->payload_fd);
+        if (e == 0)
+                e = host->spawn_start(host->ctx, spec, on_spawn, r, &r->spawn_id);
+        if (e == 0)
+                e = host->watch_add(host->ctx, r->control_fd, RV_WATCH_READ, on_control, r, &r->control_watch);
+        for (int i = 0; i < 2 && e == 0; i++)
+                e = host->watch_add(host->ctx, r->pipes[i].fd, RV_WATCH_READ, on_output, &r->pipes[i], &r->pipes[i].watch);
+        if (e == 0 && r->plan->stdin_bytes)
+                e = host->watch_add(host->ctx, r->stdin_fd, RV_WATCH_WRITE, on_stdin, r, &r->stdin_watch);
+        else
+                r->stdin_fd = rv_close(r->stdin_fd);
+        return e;
+}
+
+static int ns_start(void *state, const struct rv_plan *plan, struct rv_run *run, void **ret_handle)
+{
+        struct ns_state *ns = state;
+        struct rv_spawn_spec spec = { .struct_size = sizeof(spec), .plan = plan, .control_fd = -EBADF, .payload_fd = -EBADF,
+                                      .stdin_fd = -EBADF, .stdout_fd = -EBADF, .stderr_fd = -EBADF };
+        struct ns_run *r = calloc(1, sizeof(*r));
+        int e;
+
+        if (!r)
+                return rv_raise(-ENOMEM);
+        *r = (struct ns_run){ .host = ns->host, .run = run, .plan = plan, .control_fd = -EBADF, .stdin_fd = -EBADF,
+                              .seen = { .struct_size = sizeof(r->seen), .result_fd = -1 } };
+        for (int i = 0; i < 2; i++)
+                r->pipes[i] = (struct ns_pipe){ .run = r, .stream = i, .fd = -EBADF };
+        e = begin(r, &spec);
+        rv_close(spec.control_fd);
+        rv_close(spec.payload_fd);
+        rv_close(spec.stdin_fd);
+        rv_close(spec.stdout_fd);
+        rv_close(spec.stderr_fd);
+        *ret_handle = r;
+        if (e == 0)
+                return 0;
+        if (r->spawn_id) {      /* under way: let it end the usual way */
+                set_fault(r, RV_BACKEND_FAULT_SETUP, -e, "watch the run", strerror(-e));
+                r->stop = RV_STOP_SHUTDOWN;
+                r->host->spawn_stop(r->host->ctx, r->spawn_id);
+                return 0;
+        }
+        for (int i = 0; i < 2; i++)
+                close_pipe(&r->pipes[i]);
+        close_stdin(r);
+        close_control(r);
+        free(r);
+        *ret_handle = NULL;
+        return rv_trace(e);
+}
+
+static void ns_go(void *state, void *handle)
+{
+        struct ns_run *r = handle;
+
+        (void)state;
+        r->may_go = true;
+        try_release(r);
+}
+
+static void ns_stop(void *state, void *handle, enum rv_stop why)
+{
+        struct ns_run *r = handle;
+
+        (void)state;
+        if (r->stop || r->is_ended)
+                return;
+        r->stop = why;
+        r->host->spawn_stop(r->host->ctx, r->spawn_id);
+        set_timer(r, r->plan->teardown_ms);
+}
+
+static void ns_release(void *state, void *handle)
+{
+        struct ns_run *r = handle;
+
+        (void)state;
+        r->wants_release = true;
+        if (r->is_removed)
+                free_run(r);
+}
+
+static void ns_fini(void *state)
+{
+        free(state);
+}
+
+const struct rv_backend rv_namespace_backend = {
+        .struct_size = sizeof(struct rv_backend),
+        .abi_major = RV_BACKEND_ABI_MAJOR,
+        .abi_minor = RV_BACKEND_ABI_MINOR,
+        .name = "namespace",
+        .version = "0.1",
+        .configure = ns_configure,
+        .can = ns_can,
+        .start = ns_start,
+        .go = ns_go,
+        .stop = ns_stop,
+        .release = ns_release,
+        .fini = ns_fini,
+};

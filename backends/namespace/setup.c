@@ -1,0 +1,169 @@
+#include "setup.h"
+
+#include <fcntl.h>
+#include <linux/keyctl.h>
+#include <net/if.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static _Noreturn void fail(const struct ns_child *c, const char *step, int e)
+{
+        struct ns_message m = { .kind = NS_FAILED, .fault_errno = e < 0 ? -e : e };
+
+        snprintf(m.step, sizeof(m.step), "%s", step);
+        (void)send(c->spawner_fd, &m, sizeof(m), MSG_NOSIGNAL);
+        _exit(1);
+}
+
+#define STEP(name, expr)                          \
+        do {                                      \
+                if ((expr) < 0)                   \
+                        fail(c, (name), errno);   \
+        } while (0)
+
+static void tell(const struct ns_child *c, enum ns_message_kind kind)
+{
+        struct ns_message m = { .kind = kind };
+
+        STEP("report to the spawner", send(c->spawner_fd, &m, sizeof(m), MSG_NOSIGNAL));
+}
+
+/* With the directory of the result file, which the spawner reads when all processes are gone. */
+static void tell_ready(const struct ns_child *c)
+{
+        struct ns_message m = { .kind = NS_READY };
+        union {
+                struct cmsghdr head;
+                char bytes[CMSG_SPACE(sizeof(int))];
+        } control = { 0 };
+        struct iovec iov = { .iov_base = &m, .iov_len = sizeof(m) };
+        struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+        int fd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+        STEP("open " RV_BOX, fd);
+        control.head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS };
+        memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+        STEP("report to the spawner", sendmsg(c->spawner_fd, &message, MSG_NOSIGNAL));
+        close(fd);
+}
+
+static void await_proceed(const struct ns_child *c)
+{
+        struct ns_message m;
+
+        if (recv(c->spawner_fd, &m, sizeof(m), 0) != sizeof(m) || m.kind != NS_PROCEED)
+                _exit(1);       /* the spawner is gone or gave up */
+}
+
+/* What the spawner ignores or blocks is not the program's business. */
+static void reset_signals(void)
+{
+        struct sigaction act = { .sa_handler = SIG_DFL };
+        sigset_t none;
+
+        for (int i = 1; i < NSIG; i++)
+                (void)sigaction(i, &act, NULL);
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static void bring_up_loopback(const struct ns_child *c)
+{
+        struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+        int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+        STEP("open a socket", fd);
+        STEP("bring up lo", ioctl(fd, SIOCSIFFLAGS, &request));
+        close(fd);
+}
+
+/* No namespace below this one, even if a filter had a hole. */
+static void forbid_namespaces(void)
+{
+        int fd = open("/proc/sys/user/max_user_namespaces", O_WRONLY | O_CLOEXEC);
+
+        if (fd >= 0) {
+                (void)!write(fd, "0", 1);
+                close(fd);
+        }
+}
+
+/* The program's file, owned by the program: it may change or delete it. */
+static void write_source(const struct ns_child *c, const struct rv_payload *payload)
+{
+        const char *name = rv_init_main_file(c->init.language), *p = payload->source;
+        size_t left = payload->source_bytes;
+        int fd;
+
+        fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+        STEP("make the program's file", fd);
+        while (left) {
+                ssize_t n = write(fd, p, left);
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                STEP("write the program's file", n);
+                p += n;
+                left -= (size_t)n;
+        }
+        if (c->has_own_uid)
+                STEP("own the program's file", fchown(fd, NS_PROGRAM_UID, NS_PROGRAM_UID));
+        close(fd);
+}
+
+static void become_root_inside(const struct ns_child *c)
+{
+        if (!c->has_own_uid)
+                return;
+        STEP("set group ids", syscall(SYS_setresgid, 0, 0, 0));
+        STEP("set user ids", syscall(SYS_setresuid, 0, 0, 0));
+}
+
+_Noreturn void ns_child_main(struct ns_child *c)
+{
+        struct rv_payload payload;
+        const char *step = "";
+        int r;
+
+        r = rv_cgroup_join(c->cgroup);
+        if (r < 0)
+                fail(c, "join the cgroups", r);
+        STEP("unshare the cgroup namespace", unshare(CLONE_NEWCGROUP));
+        tell(c, NS_JOINED);
+        reset_signals();
+        umask(022);
+        STEP("start a session", setsid());
+        await_proceed(c);
+        become_root_inside(c);
+        STEP("set the parent-death signal", prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0));
+        STEP("become undumpable", prctl(PR_SET_DUMPABLE, 0, 0, 0, 0));
+        prctl(PR_SET_NAME, "reeve-init");
+        (void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
+        STEP("set the host name", sethostname(NS_HOST_NAME, strlen(NS_HOST_NAME)));
+
+        r = ns_mount_root(c, &step);
+        if (r < 0)
+                fail(c, step, r);
+        bring_up_loopback(c);
+        forbid_namespaces();
+        r = rv_payload_read(c->payload_fd, &payload);
+        if (r < 0)
+                fail(c, "read the payload", r);
+        write_source(c, &payload);
+        r = ns_mount_seal(&step);
+        if (r == 0)
+                r = rv_init_confine(&step);
+        if (r < 0)
+                fail(c, step, r);
+        tell_ready(c);
+        close(c->spawner_fd);
+        rv_init_run(&c->init, &payload);
+}

@@ -1,0 +1,58 @@
+/*
+ * setup.h - what the cloned child does until it is PID 1 of a finished sandbox
+ *
+ * The spawner clones it into new user, mount, pid, net, ipc and uts namespaces; it joins its cgroups, takes
+ * a cgroup namespace, builds the run's root, and goes on as init (backends/common/init.h). It talks to the
+ * spawner by struct ns_message on a SOCK_SEQPACKET pair.
+ *
+ * Everything here runs in a single-threaded process between clone and exec.
+ */
+#pragma once
+
+#include "cgroup.h"
+#include "init.h"
+#include "runtime.h"
+
+#define NS_PROGRAM_UID 1000
+#define NS_HOST_NAME "sandbox"
+
+enum ns_message_kind {
+        NS_JOINED = 1,       /* child: I am in my cgroups */
+        NS_PROCEED,          /* spawner: your ids are mapped */
+        NS_READY,            /* child: the sandbox stands; carries a descriptor of RV_BOX */
+        NS_FAILED,           /* child: `step` failed; I am gone */
+};
+
+struct ns_message {
+        uint32_t kind;
+        int32_t fault_errno;
+        char step[64];
+};
+
+struct ns_child {
+        int spawner_fd;                      /* the child's end */
+        const struct rv_cgroup *cgroup;
+        const struct rv_runtime *runtime;
+        struct rv_init init;
+        int payload_fd;
+        uint64_t writable_bytes, writable_inodes;
+        bool has_own_uid;                    /* PID 1 is uid 0 of the namespace; else it is the program's uid */
+};
+
+/** ns_child_main() - be the child. Context: just cloned. Ownership: takes all. Return: never */
+_Noreturn void ns_child_main(struct ns_child *child);
+
+/**
+ * ns_mount_root() - build the run's root from the runtime's view and enter it
+ * @ret_step: the step that failed, for a person
+ *
+ * Afterwards the working directory is RV_BOX, and nothing of the host but the view is reachable. The root
+ * file system is still writable: ns_mount_seal() ends that.
+ *
+ * Context:   the child, with all capabilities in its user namespace
+ * Ownership: borrows
+ * Return:    0 or -errno
+ */
+int ns_mount_root(const struct ns_child *child, const char **ret_step);
+/** ns_mount_seal() - make the root's file system read-only. Context: the child. Ownership: none. Return: 0 or -errno */
+int ns_mount_seal(const char **ret_step);

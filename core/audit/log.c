@@ -1,0 +1,325 @@
+#include "audit/log_private.h"
+
+#include "base/clock.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LOCK_WAIT_US (UINT64_C(5) * 1000 * 1000)
+#define LOCK_PAUSE_MAX_US 2000
+
+static const char *advice(int r)
+{
+        switch (r) {
+        case -EACCES:
+        case -EPERM:
+                return "; the state directory has to belong to the user that reeve runs as";
+        case -EROFS:
+                return "; name a writable directory as state_dir in the configuration";
+        case -ENOSPC:
+        case -EDQUOT:
+                return "; make room, or name another directory as state_dir in the configuration";
+        case -ETIMEDOUT:
+                return "; another reeve holds it: see whether that process is stopped";
+        default:
+                return "";
+        }
+}
+
+int rv_log_fail(const struct rv_log *log, struct rv_error *err, int r, const char *name, const char *what)
+{
+        return rv_error_set(err, r, "%s/audit%s%s: %s: %s%s", log->state_dir, *name ? "/" : "", name, what, strerror(-r), advice(r));
+}
+
+int rv_log_check(const struct rv_log *log, struct rv_error *err)
+{
+        return log->broken ? rv_log_fail(log, err, log->broken, log->segment, "an earlier sync of the log failed") : 0;
+}
+
+int rv_log_lock(struct rv_log *log, struct rv_error *err)
+{
+        uint64_t give_up_us = rv_boot_us() + log->lock_wait_us;
+        useconds_t pause_us = 50;
+        int r;
+
+        r = rv_log_check(log, err);
+        if (r < 0)
+                return rv_trace(r);
+        for (;;) {
+                if (flock(log->lock_fd, LOCK_EX | LOCK_NB) == 0)
+                        return 0;
+                if (errno != EWOULDBLOCK && errno != EINTR)
+                        return rv_log_fail(log, err, rv_raise(-errno), "lock", "cannot lock the log");
+                /* Asked again and again, as flock() knows no deadline; a writer takes some 0.05 ms. */
+                if (rv_boot_us() > give_up_us)
+                        return rv_log_fail(log, err, rv_raise(-ETIMEDOUT), "lock", "cannot lock the log in time");
+                usleep(pause_us);
+                pause_us = RV_MIN(pause_us * 2, (useconds_t)LOCK_PAUSE_MAX_US);
+        }
+}
+
+void rv_log_unlock(struct rv_log *log)
+{
+        flock(log->lock_fd, LOCK_UN);
+}
+
+static int random_hex(size_t n, char *ret)
+{
+        uint8_t bytes[RV_LOG_SECRET_BYTES];
+
+        if (getrandom(bytes, n, 0) != (ssize_t)n)
+                return rv_raise(-EIO);
+        rv_hex(bytes, n, ret);
+        explicit_bzero(bytes, sizeof(bytes));
+        return 0;
+}
+
+static bool is_hex(const char *s, size_t n)
+{
+        return strspn(s, "0123456789abcdef") == n && s[n] == 0;
+}
+
+/* "STATE/NAME: WHAT: the error's text; do this". */
+static int fail_on(const struct rv_log *log, struct rv_error *err, int r, const char *name, const char *what)
+{
+        return rv_error_set(err, r, "%s%s%s: %s: %s%s", log->state_dir, *name ? "/" : "", name, what, strerror(-r), advice(r));
+}
+
+/* One line of @n_hex digits from STATE/@name. 1; 0 if there is no such file; -errno. */
+static int read_hex(struct rv_log *log, const char *name, size_t n_hex, bool is_secret, char *ret, struct rv_error *err)
+{
+        _cleanup_(rv_closep) int fd = -EBADF;
+        struct stat st;
+        char text[80];
+        ssize_t n;
+
+        fd = openat(log->state_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+        if (fd < 0 && errno == ENOENT)
+                return 0;
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return fail_on(log, err, rv_raise(-errno), name, "cannot open");
+        if (is_secret && (st.st_mode & 077))
+                return rv_error_set(err, rv_raise(-EPERM),
+                                    "%s/%s: is open to other users (mode %03o), who could then find out what records hide; chmod it to 600",
+                                    log->state_dir, name, st.st_mode & 0777);
+        n = read(fd, text, sizeof(text) - 1);
+        if (n < 0)
+                return fail_on(log, err, rv_raise(-errno), name, "cannot read");
+        text[n] = 0;
+        if (n && text[n - 1] == '\n')
+                text[n - 1] = 0;
+        if (!is_hex(text, n_hex))
+                return rv_error_set(err, rv_raise(-EBADMSG), "%s/%s: does not hold %zu hex digits; restore it from a copy", log->state_dir,
+                                    name, n_hex);
+        memcpy(ret, text, n_hex + 1);
+        explicit_bzero(text, sizeof(text));
+        return 1;
+}
+
+static int write_hex(struct rv_log *log, const char *name, size_t n_hex, char *ret, struct rv_error *err)
+{
+        char text[80];
+        int r;
+
+        r = random_hex(n_hex / 2, ret);
+        if (r < 0)
+                return fail_on(log, err, r, name, "no randomness from the kernel");
+        snprintf(text, sizeof(text), "%s\n", ret);
+        r = rv_write_file_at(log->state_fd, name, text, n_hex + 1, 0600, true);
+        explicit_bzero(text, sizeof(text));
+        return r < 0 ? fail_on(log, err, r, name, "cannot write") : 0;
+}
+
+/* The names of new files have to survive a crash as well as their bytes. */
+static int sync_directory(struct rv_log *log, const char *name, struct rv_error *err)
+{
+        _cleanup_(rv_closep) int fd = -EBADF;
+
+        fd = openat(log->state_fd, *name ? name : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0 || fsync(fd) < 0)
+                return fail_on(log, err, rv_raise(-errno), name, "cannot sync the directory");
+        return 0;
+}
+
+/* 1 if both the id and the secret are there and read, 0 if one is missing. */
+static int read_identity(struct rv_log *log, bool *ret_has_secret, struct rv_error *err)
+{
+        char secret[2 * RV_LOG_SECRET_BYTES + 1];
+        int r_id, r_secret;
+
+        r_id = read_hex(log, "audit/id", RV_LOG_ID_SIZE - 1, false, log->id, err);
+        if (r_id < 0)
+                return rv_trace(r_id);
+        r_secret = read_hex(log, "keys/hmac", 2 * RV_LOG_SECRET_BYTES, true, secret, err);
+        if (r_secret < 0)
+                return rv_trace(r_secret);
+        *ret_has_secret = r_secret == 1;
+        for (size_t i = 0; r_secret == 1 && i < RV_LOG_SECRET_BYTES; i++) {
+                const char digits[3] = { secret[2 * i], secret[2 * i + 1], 0 };
+
+                log->secret[i] = (uint8_t)strtoul(digits, NULL, 16);
+        }
+        explicit_bzero(secret, sizeof(secret));
+        return r_id && r_secret;
+}
+
+/* Locked. The id comes last: where it is, all of it is. */
+static int make_identity(struct rv_log *log, struct rv_error *err)
+{
+        char segment[RV_LOG_SEGMENT_NAME_SIZE], secret[2 * RV_LOG_SECRET_BYTES + 1];
+        bool has_secret;
+        int r;
+
+        r = read_identity(log, &has_secret, err);
+        if (r != 0)
+                return r < 0 ? rv_trace(r) : 0;
+        r = rv_log_segment_before(log, NULL, segment, err);
+        if (r < 0)
+                return rv_trace(r);
+        if (r > 0)
+                return rv_error_set(err, rv_raise(-EBADMSG),
+                                    "%s/%s: is missing, although there are records in audit/; restore it from a copy, or move audit/ away to begin a new log",
+                                    log->state_dir, has_secret ? "audit/id" : "keys/hmac");
+        if (!has_secret)
+                r = write_hex(log, "keys/hmac", 2 * RV_LOG_SECRET_BYTES, secret, err);
+        explicit_bzero(secret, sizeof(secret));
+        if (r == 0)
+                r = sync_directory(log, "keys", err);
+        if (r == 0)
+                r = write_hex(log, "audit/id", RV_LOG_ID_SIZE - 1, log->id, err);
+        if (r == 0)
+                r = sync_directory(log, "audit", err);
+        if (r == 0)
+                r = sync_directory(log, "", err);
+        if (r < 0)
+                return rv_trace(r);
+        r = read_identity(log, &has_secret, err);
+        return r < 0 ? rv_trace(r) : 0;
+}
+
+static int make_directory(struct rv_log *log, const char *name, struct rv_error *err)
+{
+        if (mkdirat(log->state_fd, name, 0700) < 0 && errno != EEXIST)
+                return fail_on(log, err, rv_raise(-errno), name, "cannot make the directory");
+        return 0;
+}
+
+static int open_files(struct rv_log *log, struct rv_error *err)
+{
+        int r;
+
+        log->audit_fd = openat(log->state_fd, "audit", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (log->audit_fd < 0 && errno == ENOENT) {
+                r = make_directory(log, "audit", err);
+                if (r < 0)
+                        return rv_trace(r);
+                log->audit_fd = openat(log->state_fd, "audit", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        }
+        if (log->audit_fd < 0)
+                return rv_log_fail(log, err, rv_raise(-errno), "", "cannot open the directory");
+        log->lock_fd = openat(log->audit_fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (log->lock_fd < 0)
+                return rv_log_fail(log, err, rv_raise(-errno), "lock", "cannot open for writing");
+        return 0;
+}
+
+static int open_identity(struct rv_log *log, struct rv_error *err)
+{
+        bool has_secret;
+        int r;
+
+        r = read_identity(log, &has_secret, err);
+        if (r != 0)
+                return r < 0 ? rv_trace(r) : 0;
+        r = make_directory(log, "keys", err);
+        if (r == 0)
+                r = rv_log_lock(log, err);
+        if (r < 0)
+                return rv_trace(r);
+        r = make_identity(log, err);
+        rv_log_unlock(log);
+        return rv_trace(r);
+}
+
+int rv_log_open_at(int state_fd, const char *state_dir, struct rv_log **ret, struct rv_error *err)
+{
+        _cleanup_(rv_log_closep) struct rv_log *log = NULL;
+        int r;
+
+        log = calloc(1, sizeof(*log));
+        if (log) {
+                log->state_fd = log->audit_fd = log->lock_fd = log->segment_fd = -EBADF;
+                log->lock_wait_us = LOCK_WAIT_US;
+                log->state_dir = strdup(state_dir);
+        }
+        if (!log || !log->state_dir)
+                return rv_error_set(err, rv_raise(-ENOMEM), "%s: out of memory opening the log", state_dir);
+        log->state_fd = fcntl(state_fd, F_DUPFD_CLOEXEC, 3);
+        if (log->state_fd < 0)
+                return fail_on(log, err, rv_raise(-errno), "", "cannot use the directory");
+        r = open_files(log, err);
+        if (r == 0)
+                r = open_identity(log, err);
+        if (r < 0)
+                return rv_trace(r);
+        r = random_hex((RV_LOG_ID_SIZE - 1) / 2, log->instance);
+        if (r < 0)
+                return fail_on(log, err, r, "audit", "no randomness from the kernel");
+        *ret = rv_take(&log);
+        return 0;
+}
+
+int rv_log_open(const char *state_dir, struct rv_log **ret, struct rv_error *err)
+{
+        _cleanup_(rv_closep) int state_fd = -EBADF;
+        int r;
+
+        state_fd = open(state_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (state_fd < 0 && errno == ENOENT) {
+                r = rv_mkdir_p(state_dir, 0700);
+                if (r < 0)
+                        return rv_error_set(err, rv_trace(r), "%s: cannot make the directory: %s%s", state_dir, strerror(-r), advice(r));
+                state_fd = open(state_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        }
+        if (state_fd < 0) {
+                r = rv_raise(-errno);
+                return rv_error_set(err, r, "%s: cannot open the directory: %s%s", state_dir, strerror(-r), advice(r));
+        }
+        return rv_trace(rv_log_open_at(state_fd, state_dir, ret, err));
+}
+
+void rv_log_close(struct rv_log *log)
+{
+        if (!log)
+                return;
+        rv_close(log->segment_fd);
+        rv_close(log->lock_fd);
+        rv_close(log->audit_fd);
+        rv_close(log->state_fd);
+        explicit_bzero(log->secret, sizeof(log->secret));
+        free(log->state_dir);
+        free(log);
+}
+
+const char *rv_log_id(const struct rv_log *log)
+{
+        return log->id;
+}
+
+const char *rv_log_instance(const struct rv_log *log)
+{
+        return log->instance;
+}
+
+void rv_log_hmac(const struct rv_log *log, const void *data, size_t n, char ret_hex[65])
+{
+        uint8_t mac[RV_SHA256_SIZE];
+
+        rv_hmac_sha256(log->secret, sizeof(log->secret), data, n, mac);
+        rv_hex(mac, sizeof(mac), ret_hex);
+}

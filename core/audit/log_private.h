@@ -1,0 +1,86 @@
+/*
+ * log_private.h - what the files of the log share
+ *
+ * A `struct rv_log` is rv_log_open()'s. Functions marked "locked" need rv_log_lock() before. One thread.
+ */
+#pragma once
+
+#include "audit/log.h"
+#include "base/fd.h"
+#include "base/hash.h"
+
+#define RV_LOG_SECRET_BYTES 32
+#define RV_LOG_DEPTH_MAX 64            /* of a record, the record itself included */
+#define RV_LOG_SEGMENT_NAME_SIZE 27   /* 20 digits, ".jsonl", NUL */
+
+struct rv_log {
+        char *state_dir;
+        int state_fd, audit_fd, lock_fd;
+        char id[RV_LOG_ID_SIZE], instance[RV_LOG_ID_SIZE];
+        uint8_t secret[RV_LOG_SECRET_BYTES];
+        uint64_t lock_wait_us;                   /* then rv_log_lock() gives up */
+        int broken;                              /* -errno of a failed sync: nothing is promised any more */
+        bool is_dirty;                           /* appended since the last sync */
+        int segment_fd;                          /* -EBADF until the first append or note */
+        char segment[RV_LOG_SEGMENT_NAME_SIZE];
+        /* The tail as last seen; holds as long as the segment's size is tail_end. */
+        bool is_tail_known;
+        uint64_t tail_end, next_seq;
+        uint64_t cut_bytes;                      /* of an incomplete line, cut off and not yet on record */
+        char prev[RV_SHA256_HEX_SIZE];
+};
+
+/* Where a record went. */
+struct rv_log_spot {
+        uint64_t seq, offset;
+        size_t n;                                /* without the newline */
+        char sha256[RV_SHA256_HEX_SIZE];
+};
+
+/** rv_log_fail() - set "STATE/audit/NAME: WHAT: the error's text; do this". Context: any. Ownership: borrows. Return: @r */
+int rv_log_fail(const struct rv_log *log, struct rv_error *err, int r, const char *name, const char *what);
+
+/** rv_log_check() - did an earlier sync fail? Context: any. Ownership: none. Return: 0, or its -errno */
+int rv_log_check(const struct rv_log *log, struct rv_error *err);
+
+/** rv_log_lock() - become the writer, waiting lock_wait_us at most. Context: may block. Ownership: none. Return: 0; -ETIMEDOUT; -errno */
+int rv_log_lock(struct rv_log *log, struct rv_error *err);
+/** rv_log_unlock() - let others write. Context: any. Ownership: none. Return: none */
+void rv_log_unlock(struct rv_log *log);
+static inline void rv_log_unlockp(struct rv_log **log)
+{
+        if (*log)
+                rv_log_unlock(*log);
+}
+
+/**
+ * rv_log_segment_before() - the name of the newest segment, or of the newest before another
+ * @before: a segment's name, or NULL
+ *
+ * Context:   may block
+ * Ownership: borrows
+ * Return:    1; 0 if there is none; -errno
+ */
+int rv_log_segment_before(struct rv_log *log, const char *before, char ret_name[RV_LOG_SEGMENT_NAME_SIZE],
+        struct rv_error *err);
+
+/** rv_log_open_segment() - open the newest segment unless that is done. Context: may block. Ownership: none. Return: 1; 0 if there is none; -errno */
+int rv_log_open_segment(struct rv_log *log, struct rv_error *err);
+
+/**
+ * rv_log_read_tail() - locked: make sure that next_seq, prev and tail_end are those of the file
+ *
+ * An incomplete last line is cut off; cut_bytes is then its length.
+ *
+ * Context:   may block
+ * Ownership: borrows
+ * Return:    0; -EBADMSG the last line is no record of this log; -ESTALE the segment was removed; -errno
+ */
+int rv_log_read_tail(struct rv_log *log, struct rv_error *err);
+
+/** rv_log_parse() - a line as a value; NUL in strings is allowed, as a record may hold what a policy said. Context: any. Ownership: the reference is the caller's. Return: the value, or NULL */
+json_t *rv_log_parse(const char *line, size_t n);
+
+/** rv_log_append_locked() - locked: as rv_log_append(). Context: may block. Ownership: borrows. Return: as rv_log_append() */
+int rv_log_append_locked(struct rv_log *log, const char *kind, json_t *body, struct rv_log_spot *ret,
+        struct rv_error *err);

@@ -1,0 +1,127 @@
+#include "base/fd.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int rv_close(int fd)
+{
+        int e = errno;
+
+        if (fd >= 0)
+                close(fd);
+        errno = e;
+        return -EBADF;
+}
+
+int rv_write_all(int fd, const void *data, size_t n)
+{
+        const char *p = data;
+
+        while (n) {
+                ssize_t w = write(fd, p, n);
+
+                if (w < 0) {
+                        if (errno == EINTR)
+                                continue;
+                        return rv_raise(-errno);
+                }
+                p += w;
+                n -= (size_t)w;
+        }
+        return 0;
+}
+
+int rv_read_fd(int fd, size_t max, struct rv_buf *out)
+{
+        size_t start = out->size;
+
+        for (;;) {
+                size_t left = max - (out->size - start);
+                ssize_t n;
+                int r;
+
+                /* One byte past the bound tells "just full" from "too big". */
+                r = rv_buf_reserve(out, RV_MIN(left + 1, (size_t)65536));
+                if (r < 0)
+                        return rv_trace(r);
+                n = read(fd, out->data + out->size, RV_MIN(left + 1, (size_t)65536));
+                if (n < 0) {
+                        if (errno == EINTR)
+                                continue;
+                        return rv_raise(-errno);
+                }
+                if (n == 0) {
+                        out->data[out->size] = 0;
+                        return 0;
+                }
+                if ((size_t)n > left)
+                        return rv_raise(-EFBIG);
+                out->size += (size_t)n;
+        }
+}
+
+int rv_read_file_at(int dir_fd, const char *path, size_t max, struct rv_buf *out)
+{
+        _cleanup_(rv_closep) int fd = -EBADF;
+        struct stat st;
+
+        fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+        if (fd < 0)
+                return rv_raise(-errno);
+        if (fstat(fd, &st) < 0)
+                return rv_raise(-errno);
+        if (!S_ISREG(st.st_mode))
+                return rv_raise(-EINVAL);
+        if (st.st_size > 0 && (uint64_t)st.st_size > max)
+                return rv_raise(-EFBIG);
+        return rv_trace(rv_read_fd(fd, max, out));
+}
+
+int rv_write_file_at(int dir_fd, const char *path, const void *data, size_t n, mode_t mode, bool is_synced)
+{
+        _cleanup_(rv_closep) int fd = -EBADF;
+        _cleanup_(rv_freep) char *name = NULL;
+        int r;
+
+        if (asprintf(&name, "%s.%d.new", path, (int)getpid()) < 0) {
+                name = NULL;
+                return rv_raise(-ENOMEM);
+        }
+        fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
+        if (fd < 0)
+                return rv_raise(-errno);
+        r = rv_write_all(fd, data, n);
+        if (r == 0 && is_synced && fdatasync(fd) < 0)
+                r = rv_raise(-errno);
+        if (r == 0 && renameat(dir_fd, name, dir_fd, path) < 0)
+                r = rv_raise(-errno);
+        if (r < 0)
+                unlinkat(dir_fd, name, 0);
+        return r;
+}
+
+int rv_write_file(const char *path, const void *data, size_t n, mode_t mode, bool is_synced)
+{
+        return rv_trace(rv_write_file_at(AT_FDCWD, path, data, n, mode, is_synced));
+}
+
+int rv_mkdir_p(const char *path, mode_t mode)
+{
+        char part[4096];
+        size_t n = strlen(path);
+
+        if (n == 0 || n >= sizeof(part))
+                return rv_raise(-ENAMETOOLONG);
+        for (size_t i = 1; i <= n; i++) {
+                if (path[i] != '/' && path[i] != 0)
+                        continue;
+                memcpy(part, path, i);
+                part[i] = 0;
+                if (mkdir(part, path[i] ? 0755 : mode) < 0 && errno != EEXIST)
+                        return rv_raise(-errno);
+        }
+        return 0;
+}

@@ -1,0 +1,254 @@
+#include "policy/decide.h"
+
+#include "policy/policy.h"
+#include "policy/verdict.h"
+
+#include <lauxlib.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const codes[_RV_SECTION_MAX] = { "package_denied", "network_denied", "idempotency_required", "backend_denied" };
+
+struct judging {
+        struct rv_engine engine;
+        const json_t *facts, *request;
+        struct rv_verdict verdict;
+};
+
+/* What a section's rules said of one item. `rule` NULL: the default. */
+struct judgement {
+        enum rv_engine_fault fault;
+        const struct rv_rule *rule;
+        enum rv_verdict_kind verdict;
+        const char *text;
+};
+
+static enum rv_engine_fault test_rule(struct judging *j, const struct rv_rule *rule, enum rv_fact_set set, const json_t *item, bool *ret)
+{
+        enum rv_engine_fault fault = rv_match_test(&j->engine, rule, item, ret);
+
+        if (fault != RV_ENGINE_FINE || !*ret || rule->when_ref == LUA_NOREF)
+                return fault;
+        return rv_engine_call_when(&j->engine, rule->when_ref, set, item, &rule->place, ret);
+}
+
+/* First match wins. A fault carries the rule that it happened in. */
+static struct judgement judge(struct judging *j, enum rv_section section, const json_t *item)
+{
+        const struct rv_section_rules *s = &j->engine.policy->sections[section];
+
+        rv_engine_begin_item(&j->engine);
+        for (size_t i = 0; i < s->n_rules; i++) {
+                const struct rv_rule *rule = s->rules[i];
+                bool is_match = false;
+                enum rv_engine_fault fault = test_rule(j, rule, rv_section_facts[section], item, &is_match);
+
+                if (fault != RV_ENGINE_FINE)
+                        return (struct judgement){ .fault = fault, .rule = rule };
+                if (is_match)
+                        return (struct judgement){ .rule = rule, .verdict = rule->verdict, .text = rule->text };
+        }
+        return (struct judgement){ .verdict = s->otherwise, .text = s->otherwise_use };
+}
+
+/* The finding of a judgement without a denial's parts. */
+static struct rv_finding finding_of(const struct judging *j, enum rv_section section, const struct judgement *g)
+{
+        const struct rv_engine_place *place = g->rule ? &g->rule->place : &j->engine.policy->place;
+
+        return (struct rv_finding){
+                .section = rv_section_names[section], .rule = g->rule ? g->rule->id : "default",
+                .item = "", .path = "", .message = "", .file = place->file, .line = place->line,
+        };
+}
+
+/* Adds the denial, if it is one. @otherwise is the message where a rule has no text of its own. */
+static bool deny_if(struct judging *j, enum rv_section section, const struct judgement *g, const char *item, const char *path, const char *otherwise)
+{
+        struct rv_finding f = finding_of(j, section, g);
+
+        f.item = item;
+        f.path = path;
+        if (g->fault == RV_ENGINE_FINE && g->verdict == RV_VERDICT_DENY) {
+                f.code = codes[section];
+                f.message = g->text ? g->text : otherwise;
+        } else if (g->fault != RV_ENGINE_FINE && g->fault != RV_ENGINE_UNDECIDED) {
+                f.code = "policy_error";
+                f.message = j->engine.message;
+                f.file = j->engine.place.file;
+                f.line = j->engine.place.line;
+        } else {
+                return false;
+        }
+        rv_verdict_deny(&j->verdict, &f);
+        return true;
+}
+
+static const char *pointer_of(const struct judging *j, const char *member, size_t index, const char *otherwise)
+{
+        const char *s = json_string_value(json_array_get(json_object_get(json_object_get(j->facts, "pointers"), member), index));
+
+        return s ? s : otherwise;
+}
+
+/* After this nothing can be judged any more: no next instruction would run. */
+static bool is_over(const struct judging *j)
+{
+        return j->engine.is_spent || j->engine.fault == RV_ENGINE_HOST;
+}
+
+static void judge_packages(struct judging *j)
+{
+        const json_t *packages = json_object_get(j->facts, "packages"), *item;
+        char message[400];
+        size_t i;
+
+        json_array_foreach((json_t *)packages, i, item) {
+                const char *name = rv_json_get_string(item, "name", ""), *requested = rv_json_get_string(item, "requested", "");
+                struct judgement g = judge(j, RV_SECTION_PACKAGES, item);
+                struct rv_finding f = finding_of(j, RV_SECTION_PACKAGES, &g);
+                const char *effect = "allow";
+
+                snprintf(message, sizeof(message), "no rule of section packages allows %.214s, and the section's default is to deny", name);
+                if (deny_if(j, RV_SECTION_PACKAGES, &g, name, pointer_of(j, "packages", i, "/packages"), message))
+                        effect = "deny";
+                else if (g.fault == RV_ENGINE_UNDECIDED)
+                        effect = "undecided";
+                rv_verdict_add(&j->verdict, j->verdict.packages,
+                        json_pack("{s:s, s:s, s:s}", "item", name, "requested", requested, "effect", effect), &f);
+                if (is_over(j))
+                        return;
+        }
+}
+
+static void judge_network(struct judging *j)
+{
+        const json_t *network = json_object_get(j->facts, "network"), *item;
+        char message[400];
+        size_t i;
+
+        json_array_foreach((json_t *)network, i, item) {
+                const char *domain = rv_json_get_string(item, "domain", "");
+                struct judgement g = judge(j, RV_SECTION_NETWORK, item);
+                struct rv_finding f = finding_of(j, RV_SECTION_NETWORK, &g);
+                bool is_denied;
+
+                snprintf(message, sizeof(message), "no rule of section network allows %s%.253s, and the section's default is to deny",
+                        *domain ? "" : "mode ", *domain ? domain : rv_json_get_string(item, "mode", ""));
+                is_denied = deny_if(j, RV_SECTION_NETWORK, &g, domain, pointer_of(j, "network", i, "/network/mode"), message);
+                rv_verdict_add(&j->verdict, j->verdict.network,
+                        json_pack("{s:s, s:s}", "item", domain, "effect", is_denied ? "deny" : "allow"), &f);
+                if (is_over(j))
+                        return;
+        }
+}
+
+static void judge_idempotency(struct judging *j)
+{
+        const json_t *item = json_object_get(j->facts, "idempotency");
+        struct judgement g = judge(j, RV_SECTION_IDEMPOTENCY, item);
+        struct rv_finding f = finding_of(j, RV_SECTION_IDEMPOTENCY, &g);
+        bool is_required = g.fault == RV_ENGINE_FINE && g.verdict == RV_VERDICT_REQUIRE_KEY;
+
+        if (is_required && !json_is_true(json_object_get(item, "key_given"))) {
+                struct rv_finding denial = f;
+
+                denial.code = codes[RV_SECTION_IDEMPOTENCY];
+                denial.path = "/idempotency_key";
+                denial.message = g.rule ? "this run needs an idempotency key, and the request has none"
+                                        : "the default of section idempotency asks for a key, and the request has none";
+                rv_verdict_deny(&j->verdict, &denial);
+        } else {
+                deny_if(j, RV_SECTION_IDEMPOTENCY, &g, "", "/idempotency_key", "");
+        }
+        rv_verdict_set(&j->verdict, "idempotency", json_pack("{s:b}", "require_key", (int)is_required), &f);
+}
+
+static void judge_backend(struct judging *j)
+{
+        struct judgement g = judge(j, RV_SECTION_BACKEND, json_object_get(j->facts, "backend"));
+        struct rv_finding f = finding_of(j, RV_SECTION_BACKEND, &g);
+        bool is_denied = deny_if(j, RV_SECTION_BACKEND, &g, "", "", "");
+
+        rv_verdict_set(&j->verdict, "backend",
+                json_pack("{s:s, s:s}", "effect", is_denied ? "deny" : "allow", "use", is_denied ? "" : g.text), &f);
+}
+
+/* Where a section was not reached: that it is there spares readers a case. */
+static void fill_sections(struct judging *j)
+{
+        struct rv_finding none = { .rule = "", .file = "", .line = 0 };
+
+        if (!json_object_get(j->verdict.root, "idempotency"))
+                rv_verdict_set(&j->verdict, "idempotency", json_pack("{s:b}", "require_key", 0), &none);
+        if (!json_object_get(j->verdict.root, "backend"))
+                rv_verdict_set(&j->verdict, "backend", json_pack("{s:s, s:s}", "effect", "deny", "use", ""), &none);
+}
+
+static void judge_limits(struct judging *j)
+{
+        const struct rv_policy *policy = j->engine.policy;
+        json_t *limits = json_object();
+        char message[200], path[40];
+
+        for (size_t i = 0; i < _RV_LIMIT_MAX; i++) {
+                const char *name = rv_limit_names[i];
+                json_int_t value = json_integer_value(json_object_get(j->request, name));
+
+                if (policy && policy->limits[i].has_deny_above && value > policy->limits[i].deny_above) {
+                        struct rv_finding f = { "limits", "limit_denied", "deny_above", name, path, message,
+                                policy->place.file, policy->place.line };
+
+                        snprintf(path, sizeof(path), "/%s", name);
+                        snprintf(message, sizeof(message), "%s %lld is above %lld, the most that policy lets pass", name,
+                                (long long)value, (long long)policy->limits[i].deny_above);
+                        rv_verdict_deny(&j->verdict, &f);
+                }
+                if (policy && policy->limits[i].has_max)
+                        value = RV_MIN(value, (json_int_t)policy->limits[i].max);
+                if (json_object_set_new(limits, name, json_integer(value)) < 0)
+                        j->verdict.is_failed = true;
+        }
+        rv_verdict_set(&j->verdict, "limits", limits, NULL);
+}
+
+static void judge_sections(struct judging *j)
+{
+        static void (*const sections[])(struct judging *) = { judge_packages, judge_network, judge_idempotency, judge_backend };
+
+        for (size_t i = 0; i < RV_N_ELEMENTS(sections) && !is_over(j); i++)
+                sections[i](j);
+}
+
+static void load(struct judging *j)
+{
+        struct rv_finding f = { "policy", "policy_error", "", "", "", j->engine.message, j->engine.place.file, 0 };
+
+        if (rv_engine_load(&j->engine) == RV_ENGINE_FINE)
+                return;
+        f.line = j->engine.place.line;
+        rv_verdict_deny(&j->verdict, &f);
+}
+
+int rv_policy_decide(const struct rv_bundle *bundle, const json_t *facts, json_t **ret)
+{
+        struct judging j = { .facts = facts, .request = json_object_get(facts, "request") };
+        int r;
+
+        if (!json_is_object(j.request) || !json_is_array(json_object_get(facts, "packages")) ||
+                json_array_size(json_object_get(facts, "network")) == 0)
+                return rv_raise(-EINVAL);
+        r = rv_engine_init(&j.engine, bundle, facts);
+        if (r < 0)
+                return rv_trace(r);
+        rv_verdict_begin(&j.verdict);
+        load(&j);
+        if (j.engine.policy)
+                judge_sections(&j);
+        fill_sections(&j);
+        judge_limits(&j);
+        r = j.engine.fault == RV_ENGINE_HOST ? rv_raise(-ENOMEM) : rv_verdict_end(&j.verdict, ret);
+        rv_verdict_fini(&j.verdict);
+        rv_engine_fini(&j.engine);
+        return rv_trace(r);
+}

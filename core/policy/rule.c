@@ -1,0 +1,233 @@
+#include "policy/policy.h"
+
+#include "base/utf8.h"
+#include "policy/env.h"
+
+#include <lauxlib.h>
+#include <string.h>
+
+static const char metatable_key;
+
+enum field { FIELD_ID, FIELD_MATCH, FIELD_WHEN, FIELD_ALLOW, FIELD_DENY, FIELD_REQUIRE_KEY, FIELD_USE, _FIELD_MAX };
+static const char *const fields[_FIELD_MAX] = { "id", "match", "when", "allow", "deny", "require_key", "use" };
+static const char field_list[] = "id, match, when, allow, deny, require_key, use";
+
+/* What section 4 of the design lets a rule attach, once there are packages and a gate to act on it. */
+static const char *const obligations[] = { "pin", "require_hash", "newest_published", "ports", "allow_source_build" };
+
+struct rv_rule *rv_rule_test(lua_State *L, int index)
+{
+        bool is_rule;
+
+        if (lua_type(L, index) != LUA_TUSERDATA || !lua_getmetatable(L, index))
+                return NULL;
+        lua_rawgetp(L, LUA_REGISTRYINDEX, &metatable_key);
+        is_rule = lua_rawequal(L, -1, -2);
+        lua_pop(L, 2);
+        return is_rule ? lua_touserdata(L, index) : NULL;
+}
+
+#define FAULT(...) (rule->is_broken = true, rv_engine_report(L, &rule->place, __VA_ARGS__))
+
+static void check_field(lua_State *L, struct rv_rule *rule, const char *name)
+{
+        for (size_t i = 0; i < _FIELD_MAX; i++)
+                if (strcmp(name, fields[i]) == 0)
+                        return;
+        for (size_t i = 0; i < RV_N_ELEMENTS(obligations); i++) {
+                if (strcmp(name, obligations[i]) != 0)
+                        continue;
+                FAULT("rule '%s': '%s' is refused: this build has no package or egress support that could enforce it, and no "
+                      "obligation is ever ignored", rule->id, name);
+                return;
+        }
+        FAULT("rule '%s': unknown field '%.60s'; a rule has %s", rule->id, name, field_list);
+}
+
+static bool is_text(lua_State *L, int index, size_t max)
+{
+        const char *text;
+        size_t n;
+
+        if (lua_type(L, index) != LUA_TSTRING)
+                return false;
+        text = lua_tolstring(L, index, &n);
+        return n >= 1 && n <= max && !memchr(text, 0, n) && rv_utf8_check(text, n, NULL);
+}
+
+bool rv_rule_is_backend_name(const char *s)
+{
+        size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-");
+
+        return s[n] == 0 && n >= 1 && n <= RV_RULE_BACKEND_MAX;
+}
+
+static const char *keep_text(lua_State *L, int index, int anchor)
+{
+        lua_pushvalue(L, index);
+        lua_rawseti(L, anchor, (lua_Integer)lua_rawlen(L, anchor) + 1);
+        return lua_tostring(L, index);
+}
+
+/* The value of one verdict field is on top of the stack. */
+static void take_verdict(lua_State *L, struct rv_rule *rule, enum field field, int anchor)
+{
+        bool is_true = lua_toboolean(L, -1);
+
+        if (rule->verdict_name)
+                FAULT("rule '%s' has both '%s' and '%s'; it has exactly one verdict", rule->id, rule->verdict_name, fields[field]);
+        rule->verdict_name = fields[field];
+        switch (field) {
+        case FIELD_ALLOW:
+                rule->verdict = RV_VERDICT_ALLOW;
+                if (!lua_isboolean(L, -1) || !is_true)
+                        FAULT("rule '%s': `allow` is true; to refuse write deny = \"why\"", rule->id);
+                break;
+        case FIELD_DENY:
+                rule->verdict = RV_VERDICT_DENY;
+                if (is_text(L, -1, RV_RULE_TEXT_MAX))
+                        rule->text = keep_text(L, -1, anchor);
+                else
+                        FAULT("rule '%s': `deny` is the reason, a text of 1 to %d bytes", rule->id, RV_RULE_TEXT_MAX);
+                break;
+        case FIELD_REQUIRE_KEY:
+                rule->verdict = is_true ? RV_VERDICT_REQUIRE_KEY : RV_VERDICT_NO_KEY;
+                if (!lua_isboolean(L, -1))
+                        FAULT("rule '%s': `require_key` is true or false", rule->id);
+                break;
+        default:
+                rule->verdict = RV_VERDICT_USE;
+                if (is_text(L, -1, RV_RULE_BACKEND_MAX) && rv_rule_is_backend_name(lua_tostring(L, -1)))
+                        rule->text = keep_text(L, -1, anchor);
+                else
+                        FAULT("rule '%s': `use` is a backend's name or \"tenant\"", rule->id);
+        }
+}
+
+/* Sets the id first, so that every other message can name the rule. */
+static void take_id(lua_State *L, struct rv_rule *rule, int table, int anchor)
+{
+        rule->id = "?";
+        lua_pushstring(L, "id");
+        lua_rawget(L, table);
+        if (lua_isnil(L, -1))
+                FAULT("a rule has no id; write rule { id = \"…\", … }");
+        else if (!is_text(L, -1, RV_RULE_ID_MAX))
+                FAULT("a rule's id is a text of 1 to %d bytes", RV_RULE_ID_MAX);
+        else
+                rule->id = keep_text(L, -1, anchor);
+        lua_pop(L, 1);
+        if (strcmp(rule->id, "default") == 0)
+                FAULT("'default' is no id for a rule: outcomes use it for what no rule decided");
+}
+
+/* One member of the table: its value is on top of the stack, its name below. */
+static void take_field(lua_State *L, struct rv_rule *rule, int anchor)
+{
+        enum field field = 0;
+        const char *name;
+
+        if (lua_type(L, -2) != LUA_TSTRING) {
+                FAULT("rule '%s': a rule has named fields only: %s", rule->id, field_list);
+                return;
+        }
+        name = lua_tostring(L, -2);
+        check_field(L, rule, name);
+        while (field < _FIELD_MAX && strcmp(name, fields[field]) != 0)
+                field++;
+        if (field == FIELD_MATCH) {
+                if (lua_istable(L, -1))
+                        rv_match_compile(L, rule, lua_gettop(L), anchor);
+                else
+                        FAULT("rule '%s': `match` is a table of facts: match = { name = \"numpy\" }", rule->id);
+        } else if (field == FIELD_WHEN) {
+                if (lua_isfunction(L, -1)) {
+                        lua_pushvalue(L, -1);
+                        rule->when_ref = luaL_ref(L, LUA_REGISTRYINDEX);
+                } else {
+                        FAULT("rule '%s': `when` is a function of the item and the request", rule->id);
+                }
+        } else if (field > FIELD_WHEN && field < _FIELD_MAX) {
+                take_verdict(L, rule, field, anchor);
+        }
+}
+
+static void push_rule(lua_State *L)
+{
+        struct rv_rule *rule = lua_newuserdatauv(L, sizeof(*rule), 1);
+
+        *rule = (struct rv_rule){ .when_ref = LUA_NOREF };
+        lua_newtable(L);
+        lua_pushvalue(L, -1);
+        lua_setiuservalue(L, -3, 1);
+        lua_insert(L, -2);
+        if (lua_rawgetp(L, LUA_REGISTRYINDEX, &metatable_key) == LUA_TNIL) {
+                lua_pop(L, 1);
+                lua_createtable(L, 0, 2);
+                lua_pushliteral(L, "rule");
+                lua_setfield(L, -2, "__name");
+                lua_pushboolean(L, 0);
+                lua_setfield(L, -2, "__metatable");
+                lua_pushvalue(L, -1);
+                lua_rawsetp(L, LUA_REGISTRYINDEX, &metatable_key);
+        }
+        lua_setmetatable(L, -2);
+}
+
+int raw_rule(lua_State *L)
+{
+        struct rv_rule *rule;
+        bool has_match;
+        size_t n;
+
+        if (lua_gettop(L) != 1 || !lua_istable(L, 1))
+                return rv_engine_raise(L, "rule takes one table: rule { id = \"…\", match = { … }, deny = \"…\" }");
+        push_rule(L);   /* [2] is its anchor, [3] the rule */
+        rule = lua_touserdata(L, 3);
+        rule->place = rv_engine_of(L)->fallback;
+        rv_engine_where(L, &rule->place);
+        take_id(L, rule, 1, 2);
+        n = rv_keys_push(L, 1);   /* [4]; in order: which of two faults is met first must not be chance */
+        for (size_t i = 0; i < n; i++) {
+                lua_rawgeti(L, 4, (lua_Integer)i + 1);
+                lua_pushvalue(L, -1);
+                lua_rawget(L, 1);
+                take_field(L, rule, 2);
+                lua_settop(L, 4);
+        }
+        lua_settop(L, 3);
+        lua_pushstring(L, "match");
+        has_match = lua_rawget(L, 1) != LUA_TNIL;
+        lua_pop(L, 1);
+        if (!has_match && rule->when_ref == LUA_NOREF && !rule->is_broken)
+                FAULT("rule '%s' has neither `match` nor `when`; what holds for everything is the section's default", rule->id);
+        if (!rule->verdict_name && !rule->is_broken)
+                FAULT("rule '%s' has no verdict: allow, deny, require_key or use", rule->id);
+        return 1;
+}
+
+void rv_rule_place(lua_State *L, struct rv_rule *rule, enum rv_section section)
+{
+        static const char *const allowed[] = {
+                [RV_SECTION_PACKAGES] = "allow = true or deny = \"…\"", [RV_SECTION_NETWORK] = "allow = true or deny = \"…\"",
+                [RV_SECTION_IDEMPOTENCY] = "require_key = true or false", [RV_SECTION_BACKEND] = "use = \"…\" or deny = \"…\"",
+        };
+        static const unsigned verdicts[] = {
+                [RV_SECTION_PACKAGES] = 1u << RV_VERDICT_ALLOW | 1u << RV_VERDICT_DENY,
+                [RV_SECTION_NETWORK] = 1u << RV_VERDICT_ALLOW | 1u << RV_VERDICT_DENY,
+                [RV_SECTION_IDEMPOTENCY] = 1u << RV_VERDICT_REQUIRE_KEY | 1u << RV_VERDICT_NO_KEY,
+                [RV_SECTION_BACKEND] = 1u << RV_VERDICT_USE | 1u << RV_VERDICT_DENY,
+        };
+
+        if (rule->is_placed) {
+                FAULT("rule '%s' stands in the policy twice", rule->id);
+                return;
+        }
+        rule->is_placed = true;
+        if (rule->is_broken)
+                return;
+        if (!(verdicts[section] & 1u << rule->verdict))
+                FAULT("rule '%s': '%s' is no verdict of section %s, whose rules have %s", rule->id, rule->verdict_name,
+                        rv_section_names[section], allowed[section]);
+        rv_match_place(L, rule, rv_section_facts[section]);
+}

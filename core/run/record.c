@@ -1,0 +1,158 @@
+#include "run/run_private.h"
+
+#include "policy/provenance.h"
+
+#include <string.h>
+
+/* The records of a run: `rejected`, or one decision and one outcome that points back to it. */
+
+static void set(json_t *object, const char *name, const char *value)
+{
+        if (value)
+                json_object_set_new(object, name, json_string(value));
+}
+
+static json_t *begin(const struct rv_run *run)
+{
+        json_t *body = json_object();
+
+        set(body, "run_id", run->run_id);
+        set(body, "tenant", run->tenant->name);
+        set(body, "principal", run->input.principal);
+        set(body, "request_id", run->input.request_id);
+        set(body, "trace_id", run->input.trace_id);
+        if (run->has_decision_id)
+                set(body, "decision_id", run->decision_id);
+        return body;
+}
+
+/* A low-entropy value is there as its HMAC under the log's secret, with its length. */
+static json_t *commit(const struct rv_run *run, const void *data, size_t n)
+{
+        char hmac[65];
+
+        rv_log_hmac(run->core->log, data, n, hmac);
+        return json_pack("{s:s, s:I}", "hmac_sha256", hmac, "bytes", (json_int_t)n);
+}
+
+int rv__record_rejected(struct rv_run *run, struct rv_error *err)
+{
+        _cleanup_(rv_json_unrefp) json_t *body = begin(run);
+        json_t *errors = json_array();
+
+        for (size_t i = 0; i < run->problem->n_faults; i++)
+                json_array_append_new(errors, json_pack("{s:s, s:s}", "pointer", run->problem->faults[i].pointer, "code",
+                                                        rv_fault_code_name(run->problem->faults[i].code)));
+        json_object_set_new(body, "errors", errors);
+        if (run->input.text)
+                json_object_set_new(body, "request", commit(run, run->input.text, run->input.text_bytes));
+        return rv_trace(rv_log_append_synced(run->core->log, "rejected", body, NULL, err));
+}
+
+/* The plan without its secrets: what a digest of it must bind. */
+static int digest_plan(const struct rv_run *run, char ret_hex[65])
+{
+        const struct rv_plan *p = &run->plan;
+        _cleanup_(rv_json_unrefp) json_t *plan = json_pack(
+                "{s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i}", "run_id", p->run_id, "runtime", p->runtime, "backend",
+                run->backend->name, "language", (int)p->language, "network", (int)p->network, "timeout_s", (int)p->timeout_s,
+                "memory_mib", (int)p->memory_mib, "pids", (int)p->pids, "cpus_milli", (int)p->cpus_milli);
+        char source[RV_SHA256_HEX_SIZE];
+
+        rv_sha256_hex(p->source, p->source_bytes, source);
+        json_object_set_new(plan, "source_sha256", json_string(source));
+        return rv_json_canonical_sha256(plan, ret_hex);
+}
+
+static int add_verdict(struct rv_run *run, json_t *body)
+{
+        const char *digest = run->input.bundle ? rv_bundle_digest(run->input.bundle) : "";
+        _cleanup_(rv_json_unrefp) json_t *engine = rv_policy_engine();
+        _cleanup_(rv_json_unrefp) json_t *context = NULL;
+        char hex[65];
+        int r;
+
+        context = json_pack("{s:O, s:s, s:O}", "facts", run->facts, "bundle", digest, "limits", json_object_get(engine, "limits"));
+        r = context ? rv_json_canonical_sha256(context, hex) : -ENOMEM;
+        if (r < 0)
+                return rv_trace(r);
+        set(body, "context_sha256", hex);
+        r = rv_json_canonical_sha256(run->verdict, hex);
+        if (r < 0)
+                return rv_trace(r);
+        set(body, "verdict_sha256", hex);
+        set(body, "bundle", digest);
+        json_object_set(body, "engine", engine);
+        json_object_set(body, "facts", run->facts);
+        json_object_set(body, "verdict", run->verdict);
+        return 0;
+}
+
+static json_t *commit_env(const struct rv_run *run)
+{
+        json_t *env = json_array();
+
+        for (size_t i = 0; i < run->request->n_env; i++) {
+                const struct rv_env_pair *pair = &run->request->env[i];
+                json_t *entry = commit(run, pair->value, strlen(pair->value));
+
+                set(entry, "name", pair->name);
+                json_array_append_new(env, entry);
+        }
+        return env;
+}
+
+int rv__record_decision(struct rv_run *run, struct rv_error *err)
+{
+        _cleanup_(rv_json_unrefp) json_t *body = begin(run);
+        const struct rv_request *q = run->request;
+        char hex[RV_SHA256_HEX_SIZE];
+        int r;
+
+        set(body, "stage", "requested");
+        r = add_verdict(run, body);
+        if (r < 0)
+                return rv_error_set(err, r, "cannot make the decision record: %s", strerror(-r));
+        rv_sha256_hex(q->source, q->source_bytes, hex);
+        json_object_set_new(body, "source", json_pack("{s:s, s:I}", "sha256", hex, "bytes", (json_int_t)q->source_bytes));
+        if (q->n_env)
+                json_object_set_new(body, "env", commit_env(run));
+        if (q->stdin_bytes)
+                json_object_set_new(body, "stdin", commit(run, q->stdin_data, q->stdin_bytes));
+        if (q->idempotency_key)
+                json_object_set_new(body, "key", commit(run, q->idempotency_key, strlen(q->idempotency_key)));
+        /* What the core refuses although policy allows: a ceiling, a capability, a budget. */
+        if (run->is_refused)
+                set(body, "refused", rv_code_name(run->outcome.reason.code));
+        else if (run->backend && digest_plan(run, hex) == 0)
+                set(body, "plan_sha256", hex);
+        return rv_trace(rv_log_append(run->core->log, "decision", body, NULL, err));
+}
+
+int rv__record_outcome(struct rv_run *run, struct rv_error *err)
+{
+        _cleanup_(rv_json_unrefp) json_t *body = begin(run);
+        const struct rv_outcome *o = &run->outcome;
+        char hex[RV_SHA256_HEX_SIZE];
+
+        rv_outcome_sha256(o, hex);
+        set(body, "outcome_sha256", hex);
+        set(body, "status", rv_status_name(o->reason.status));
+        set(body, "code", rv_code_name(o->reason.code));
+        set(body, "started", rv_started_name(o->reason.started));
+        json_object_set_new(body, "stdout_bytes", json_integer((json_int_t)run->out.bytes));
+        json_object_set_new(body, "stderr_bytes", json_integer((json_int_t)run->err.bytes));
+        return rv_trace(rv_log_append_synced(run->core->log, "outcome", body, NULL, err));
+}
+
+/* The outcome is recorded before the answer. Once the program ran, the answer goes out in any case. */
+enum rv_step rv__run_record(struct rv_run *run)
+{
+        struct rv_error err = { 0 };
+
+        if (rv__record_outcome(run, &err) < 0) {
+                run->outcome.is_unrecorded = true;
+                run->core->host->log(run->core->host->ctx, RV_LOG_WARNING, err.message);
+        }
+        return RV_STEP_NEXT;
+}

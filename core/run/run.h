@@ -1,0 +1,80 @@
+/*
+ * run.h - one request from its text to its answer: the pipeline
+ *
+ *     validate -> decide -> plan -> start -> run -> collect -> classify -> record -> answer -> teardown
+ *
+ * One state machine (pipeline.c), one file a phase. A phase does its part and names what comes next, or waits
+ * for a backend, a timer or a caller to move the run on. Every path ends in exactly one answer, a problem or
+ * an outcome, and leaves the records that the contract asks for.
+ *
+ *   rv_run_start -> (output)* -> answered -> released -> rv_run_free
+ *
+ * Loop thread only.
+ */
+#pragma once
+
+#include "audit/log.h"
+#include "base/config.h"
+#include "policy/bundle.h"
+#include "request/problem.h"
+#include "run/outcome.h"
+
+#include <reeve/backend.h>
+
+#define RV_CORE_BACKENDS_MAX 8
+
+/* What all runs of a process share. */
+struct rv_core {
+        const struct rv_config *config;
+        struct rv_log *log;
+        struct rv_host *host;
+        struct {
+                const struct rv_backend *backend;
+                void *state;
+        } backends[RV_CORE_BACKENDS_MAX];
+        size_t n_backends;
+};
+
+/** rv_core_add_backend() - offer a backend under its name. Context: loop thread. Ownership: borrows both. Return: 0; -ENOSPC; -errno of configure() */
+int rv_core_add_backend(struct rv_core *core, const struct rv_backend *backend);
+/** rv_core_fini() - end the backends. Context: loop thread, no run left. Ownership: takes the backends' states. Return: none */
+void rv_core_fini(struct rv_core *core);
+/** rv_core_fill_host() - the members of struct rv_host by which a backend tells of a run. Context: before a backend is configured. Ownership: none. Return: none */
+void rv_core_fill_host(struct rv_host *host);
+
+struct rv_run;
+
+struct rv_run_input {
+        const char *tenant;                    /* a name of the configuration */
+        const struct rv_bundle *bundle;        /* NULL: it could not be loaded, */
+        const char *bundle_error;              /* for this reason, and every run is denied */
+        const char *backend;                   /* asked for on the command line, or NULL */
+        const char *principal, *request_id, *trace_id;   /* or NULL */
+        const char *text;                      /* the request as JSON text, or */
+        size_t text_bytes;
+        const json_t *value;                   /* as a value */
+
+        void *ctx;
+        void (*output)(void *ctx, enum rv_stream stream, const void *data, size_t n);   /* live; or NULL */
+        void (*answered)(void *ctx, struct rv_run *run);    /* rv_run_problem() or rv_run_outcome() is there */
+        void (*released)(void *ctx, struct rv_run *run);    /* nothing of it is left: it may be freed, here too */
+};
+
+/**
+ * rv_run_start() - take a request
+ * @input: all of it is borrowed until `released`
+ *
+ * Context:   loop thread; `answered` may be called before it returns
+ * Ownership: *@ret_run is the caller's, to be freed after `released`
+ * Return:    0 or -ENOMEM (then nothing was done)
+ */
+int rv_run_start(struct rv_core *core, const struct rv_run_input *input, struct rv_run **ret_run);
+
+/** rv_run_stop() - end a run early: RV_STOP_CANCELLED or RV_STOP_SHUTDOWN. Context: loop thread; harmless when it is over. Ownership: borrows. Return: none */
+void rv_run_stop(struct rv_run *run, enum rv_stop why);
+/** rv_run_problem() - why the request was not taken, or NULL. Context: from `answered` on. Ownership: borrowed from @run. Return: the problem */
+const struct rv_problem *rv_run_problem(const struct rv_run *run);
+/** rv_run_outcome() - the outcome, or NULL if there is a problem. Context: from `answered` on. Ownership: borrowed from @run. Return: the outcome */
+const struct rv_outcome *rv_run_outcome(const struct rv_run *run);
+/** rv_run_free() - release. Context: after `released`. Ownership: takes @run, may be NULL. Return: none */
+void rv_run_free(struct rv_run *run);

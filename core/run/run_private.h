@@ -1,0 +1,96 @@
+/*
+ * run_private.h - a run's state, shared by the files of the pipeline's phases and by nobody else
+ */
+#pragma once
+
+#include "request/request.h"
+#include "run/classify.h"
+#include "run/run.h"
+
+enum rv_step {
+        RV_STEP_WAIT,        /* something will call rv_run_go_on() */
+        RV_STEP_NEXT,        /* the phase after this one */
+        RV_STEP_CLASSIFY,    /* it goes no further: what is known makes the outcome */
+        RV_STEP_ANSWER,      /* there is a problem instead of an outcome */
+        RV_STEP_END,
+};
+
+/* In the order of the design; those of other parts of reeve (idempotency, queue, resolve, prepare) join in it. */
+enum rv_run_phase {
+        RV_RUN_VALIDATE,
+        RV_RUN_DECIDE,
+        RV_RUN_PLAN,
+        RV_RUN_START,
+        RV_RUN_RUN,
+        RV_RUN_COLLECT,
+        RV_RUN_CLASSIFY,
+        RV_RUN_RECORD,
+        RV_RUN_ANSWER,
+        RV_RUN_TEARDOWN,
+        RV_RUN_PHASES,
+};
+
+struct rv_run {
+        struct rv_core *core;
+        struct rv_run_input input;
+        const struct rv_config_tenant *tenant;
+        char run_id[RV_RUN_ID_SIZE], decision_id[RV_RUN_ID_SIZE];
+        bool has_decision_id;        /* a decision stands in the log, or was made */
+
+        enum rv_run_phase phase;
+        bool is_advancing;           /* in rv_run_go_on(): a callback that comes meanwhile is seen by its loop */
+        bool wants_advance;
+        uint64_t phase_start_ns;
+
+        struct rv_request *request;
+        struct rv_problem *problem;
+        json_t *facts, *verdict;
+        json_t *detail;              /* reason.detail where policy or the plan refused */
+
+        struct rv_plan plan;
+        struct rv_plan_env *plan_env;
+        const struct rv_backend *backend;
+        void *backend_state, *handle;
+        struct rv_manifest manifest;
+
+        struct rv_host_timer *timer; /* of the phase's budget */
+        struct rv_capture out, err;
+        struct rv_observation seen;
+        bool has_seen, is_held, is_started, is_timed, is_ended, is_answered, is_releasing, is_released;
+        struct rv_evidence evidence;
+        bool is_refused;             /* `outcome.reason` was made by rv_classification_refuse() */
+        struct rv_result result;
+        struct rv_outcome outcome;
+};
+
+/* The phases. Context: loop thread. Ownership: borrow. Return: what comes next. */
+enum rv_step rv__run_validate(struct rv_run *run);
+enum rv_step rv__run_decide(struct rv_run *run);
+enum rv_step rv__run_plan(struct rv_run *run);
+enum rv_step rv__run_start(struct rv_run *run);
+enum rv_step rv__run_run(struct rv_run *run);
+enum rv_step rv__run_collect(struct rv_run *run);
+enum rv_step rv__run_classify(struct rv_run *run);
+enum rv_step rv__run_record(struct rv_run *run);
+enum rv_step rv__run_answer(struct rv_run *run);
+enum rv_step rv__run_teardown(struct rv_run *run);
+
+/** rv__run_go_on() - move a waiting run on, from a callback. Context: loop thread. Ownership: borrows. Return: none */
+void rv__run_go_on(struct rv_run *run);
+/** rv__run_refuse() - turn the run away before any backend: @take_detail becomes reason.detail. Context: loop thread. Ownership: takes @take_detail, may be NULL. Return: RV_STEP_CLASSIFY */
+enum rv_step rv__run_refuse(struct rv_run *run, enum rv_code code, enum rv_phase phase, const char *message, json_t *take_detail);
+/** rv__run_fail() - reeve itself cannot go on: a problem with @status and @detail instead of an outcome. Context: loop thread. Ownership: borrows. Return: RV_STEP_ANSWER */
+enum rv_step rv__run_fail(struct rv_run *run, int status, const char *title, const char *detail);
+/** rv__run_end() - have the backend end the run; the first reason stays. Context: loop thread. Ownership: borrows. Return: none */
+void rv__run_end(struct rv_run *run, enum rv_stop why, enum rv_phase phase, uint64_t budget_ms);
+/** rv__run_set_timer() - call @cb with the run after @ms; replaces the timer before. Context: loop thread. Ownership: none. Return: 0 or -errno */
+int rv__run_set_timer(struct rv_run *run, uint64_t ms, void (*cb)(void *run));
+/** rv__run_clear_timer() - Context: loop thread. Ownership: none. Return: none */
+void rv__run_clear_timer(struct rv_run *run);
+
+/** rv__record_rejected() - write the record of a rejected request. Context: may block. Ownership: borrows. Return: 0 or -errno */
+int rv__record_rejected(struct rv_run *run, struct rv_error *err);
+/** rv__record_outcome() - write the outcome record, synced. Context: may block. Ownership: borrows. Return: 0 or -errno */
+int rv__record_outcome(struct rv_run *run, struct rv_error *err);
+/** rv__record_decision() - write the decision record, not yet synced. Context: may block. Ownership: borrows. Return: 0 or -errno */
+int rv__record_decision(struct rv_run *run, struct rv_error *err);

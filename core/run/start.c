@@ -1,0 +1,114 @@
+#include "run/run_private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The budget of the phase is over and the interpreter was not executed. */
+static void on_start_budget(void *arg)
+{
+        struct rv_run *run = arg;
+
+        rv__run_end(run, RV_STOP_TIMEOUT, RV_PHASE_START, run->core->config->phases.start_ms);
+}
+
+static void on_held(void *ctx, struct rv_run *run)
+{
+        (void)ctx;
+        run->is_held = true;
+}
+
+static void on_started(void *ctx, struct rv_run *run, uint64_t boot_us)
+{
+        (void)ctx;
+        (void)boot_us;
+        run->is_started = run->evidence.was_seen_started = true;
+        rv__run_go_on(run);
+}
+
+/*
+ * The isolation is built while the decision is made durable: the program is held until both are done. Without
+ * a durable decision nothing runs.
+ */
+static enum rv_step begin(struct rv_run *run)
+{
+        struct rv_error err = { 0 };
+        int r;
+
+        r = run->backend->start(run->backend_state, &run->plan, run, &run->handle);
+        if (r < 0) {
+                run->evidence.start_error = r;
+                run->evidence.start_step = "ask the spawner";
+                return RV_STEP_CLASSIFY;
+        }
+        r = rv_log_sync(run->core->log, &err);
+        if (r < 0) {
+                rv__run_end(run, RV_STOP_SHUTDOWN, RV_PHASE_START, 0);
+                rv__run_fail(run, 503, "the audit log cannot be written", err.message);
+                return RV_STEP_WAIT;
+        }
+        if (rv__run_set_timer(run, run->core->config->phases.start_ms, on_start_budget) < 0)
+                rv__run_end(run, RV_STOP_SHUTDOWN, RV_PHASE_START, 0);
+        run->evidence.was_released = true;
+        run->backend->go(run->backend_state, run->handle);
+        return run->is_started || run->has_seen ? RV_STEP_NEXT : RV_STEP_WAIT;
+}
+
+enum rv_step rv__run_start(struct rv_run *run)
+{
+        if (!run->handle)
+                return begin(run);
+        if (run->problem)
+                return run->has_seen ? RV_STEP_ANSWER : RV_STEP_WAIT;
+        return run->is_started || run->has_seen ? RV_STEP_NEXT : RV_STEP_WAIT;
+}
+
+/* ---- What a backend tells of a run, in the order in which it may come ---- */
+
+static void on_output(void *ctx, struct rv_run *run, enum rv_stream stream, const void *data, size_t n)
+{
+        int r;
+
+        (void)ctx;
+        r = rv_capture_feed(stream == RV_STREAM_STDOUT ? &run->out : &run->err, data, n);
+        if (run->input.output)
+                run->input.output(run->input.ctx, stream, data, n);
+        if (r == RV_CAPTURE_E_CEILING && !run->evidence.stop) {
+                run->evidence.stop_stream = stream;
+                run->evidence.output_ceiling_bytes = RV_CAPTURE_CEILING_BYTES;
+                rv__run_end(run, RV_STOP_OUTPUT_LIMIT, RV_PHASE_RUN, 0);
+        }
+}
+
+static void on_ended(void *ctx, struct rv_run *run)
+{
+        (void)ctx;
+        run->is_ended = true;
+        rv__run_go_on(run);
+}
+
+static void on_observe(void *ctx, struct rv_run *run, const struct rv_observation *observation)
+{
+        (void)ctx;
+        memcpy(&run->seen, observation, RV_MIN(sizeof(run->seen), (size_t)observation->struct_size));
+        run->seen.struct_size = sizeof(run->seen);
+        run->has_seen = true;
+        rv__run_go_on(run);
+}
+
+static void on_released(void *ctx, struct rv_run *run, int is_clean)
+{
+        (void)ctx;
+        (void)is_clean;
+        run->is_released = true;
+        rv__run_go_on(run);
+}
+
+void rv_core_fill_host(struct rv_host *host)
+{
+        host->output = on_output;
+        host->held = on_held;
+        host->started = on_started;
+        host->ended = on_ended;
+        host->observe = on_observe;
+        host->released = on_released;
+}

@@ -1,0 +1,16 @@
+#include "run/run_private.h"
+
+/* After the answer, where nothing of it can change the answer. */
+enum rv_step rv__run_teardown(struct rv_run *run)
+{
+        void *handle = run->handle;
+
+        rv__run_clear_timer(run);
+        if (handle) {
+                run->handle = NULL;
+                run->is_released = false;
+                run->is_releasing = true;
+                run->backend->release(run->backend_state, handle);
+        }
+        return run->is_releasing && !run->is_released ? RV_STEP_WAIT : RV_STEP_END;
+}

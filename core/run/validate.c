@@ -1,0 +1,21 @@
+#include "run/run_private.h"
+
+/* A request outside its bounds is rejected: nothing runs, one record, every fault listed. */
+enum rv_step rv__run_validate(struct rv_run *run)
+{
+        struct rv_error err = { 0 };
+        int r;
+
+        if (run->input.value)
+                r = rv_request_from_json(run->input.value, &run->request, &run->problem);
+        else
+                r = rv_request_parse(run->input.text, run->input.text_bytes, &run->request, &run->problem);
+        if (r < 0)
+                return rv__run_fail(run, 500, "out of memory", "reeve ran out of memory while it read the request");
+        if (r == 0)
+                return RV_STEP_NEXT;
+        r = rv__record_rejected(run, &err);
+        if (r < 0)
+                return rv__run_fail(run, 503, "the audit log cannot be written", err.message);
+        return RV_STEP_ANSWER;
+}

@@ -1,0 +1,310 @@
+#!/usr/bin/python3
+"""All checks of the project, one step after another (tools/dev/check calls this; see there for the options).
+
+A step is a command with a log of its own in build-check/logs/. Meson suites and conformance files count by
+their tests, every other step counts one. The log of a step that fails is printed whole.
+"""
+import argparse
+import fnmatch
+import glob
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import tree
+
+OUT = os.path.join(tree.TOP, "build-check")
+LOGS = os.path.join(OUT, "logs")
+IS_CI = os.environ.get("CI") == "true"
+JOBS = str(os.cpu_count() or 1)
+PYTHON = "/usr/bin/python3"
+DIFFERENT = 77   # exit status of a script that had nothing to ask (automake's and meson's "skipped")
+
+# A build that the checks use: directory name -> (compiler, meson options).
+BUILDS = {
+    "gcc-debug": ("gcc", ["-Dbuildtype=debugoptimized"]),
+    "gcc-release": ("gcc", ["-Dbuildtype=release", "-Db_ndebug=true", "-Db_lto=true"]),
+    "clang-debug": ("clang", ["-Dbuildtype=debugoptimized"]),
+    "clang-release": ("clang", ["-Dbuildtype=release", "-Db_ndebug=true", "-Db_lto=true"]),
+    "sanitize": ("gcc", ["-Dbuildtype=debugoptimized", "-Db_sanitize=address,undefined", "-Dstatic_libraries=false",
+                         "-Dc_args=-fno-sanitize-recover=all"]),
+    # Off are the analyzer's kinds that gcc 12 gets wrong for what cleanup attributes and arenas release, and for
+    # what a callee sets only when it succeeds; leaks and uninitialised reads are the sanitizers' business.
+    "analyze": ("gcc", ["-Dbuildtype=debugoptimized", "-Dc_args=" + " ".join(
+        ["-fanalyzer"] + [f"-Wno-analyzer-{kind}" for kind in (
+            "malloc-leak", "file-leak", "use-of-uninitialized-value", "null-dereference", "possible-null-dereference",
+            "null-argument", "possible-null-argument")])]),
+}
+
+
+class Checks:
+    def __init__(self, options):
+        self.options = options
+        self.passed = self.failed = self.skipped = 0
+        self.unexplained = []
+        self.reasons = self.read_reasons()
+        self.broken = set()     # steps that failed, for those that need them
+        self.done = set()
+
+    @staticmethod
+    def read_reasons():
+        """tests/skips.txt: `name pattern: reason` a line; # begins a comment."""
+        reasons = {}
+        path = os.path.join(tree.TOP, "tests/skips.txt")
+        for line in open(path, encoding="utf-8") if os.path.exists(path) else ():
+            line = line.strip()
+            if line and not line.startswith("#"):
+                name, colon, reason = line.partition(": ")
+                if not colon or not reason.strip():
+                    sys.exit(f"tests/skips.txt: a line without a reason: {line}")
+                reasons[name] = reason.strip()
+        return reasons
+
+    def note_skips(self, names):
+        """Counts skipped tests. Returns what to add to the step's line."""
+        self.skipped += len(names)
+        for name in names:
+            reason = next((r for pattern, r in self.reasons.items() if fnmatch.fnmatchcase(name, pattern)), None)
+            if reason is None:
+                self.unexplained.append(name)
+                if IS_CI:
+                    self.failed += 1
+            print(f"      skipped {name}: {reason or 'no reason in tests/skips.txt'}", flush=True)
+
+    def step(self, name, command, timeout_s=600, env=None, needs=(), count=None, show=None):
+        """Runs one step.
+
+        command  a list, or several lists run in order until one fails
+        needs    names of steps without which this one makes no sense: it then fails unrun
+        count    function of the log's text -> (passed, failed, [skipped names]) or None: counts one
+        show     pattern of the lines of the log to print though the step passed
+        """
+        if self.options.only and not re.search(self.options.only, name):
+            return
+        self.done.add(name)
+        missing = [n for n in needs if n in self.broken]
+        if missing:
+            self.failed += 1
+            self.broken.add(name)
+            print(f"FAIL  {name:<34}    unrun, as {missing[0]} failed", flush=True)
+            return
+        log = os.path.join(LOGS, re.sub(r"[^\w.-]+", "-", name) + ".log")
+        commands = [command] if isinstance(command[0], str) else command
+        began, status = time.monotonic(), 0
+        with open(log, "w", encoding="utf-8") as out:
+            for c in commands:
+                out.write(f"$ {' '.join(c)}\n")
+                out.flush()
+                status = run(c, out, timeout_s - (time.monotonic() - began), env)
+                if status:
+                    break
+        took = time.monotonic() - began
+        with open(log, encoding="utf-8", errors="replace") as f:
+            text = f.read()
+        counted = count(text) if count else None
+        skips = []
+        if status == DIFFERENT and not counted:
+            skips = [name]
+        elif counted:
+            self.passed += counted[0]
+            self.failed += max(counted[1], 1 if status and not counted[1] else 0)
+            skips = counted[2]
+        else:
+            self.passed += status == 0
+            self.failed += status != 0
+        is_bad = status not in (0, DIFFERENT) or bool(counted and counted[1])
+        figures = f"  ({counted[0]} passed, {counted[1]} failed, {len(skips)} skipped)" if counted else ""
+        word = "FAIL" if is_bad else "skip" if skips and not counted else "ok"
+        print(f"{word:<4}  {name:<34} {took:7.1f} s{figures}", flush=True)
+        if is_bad:
+            self.broken.add(name)
+            print("".join(f"      | {line}\n" for line in text.splitlines()), end="", flush=True)
+        elif show:
+            print("".join(f"      {line}\n" for line in text.splitlines() if re.search(show, line)), end="", flush=True)
+        self.note_skips(skips)
+
+    def build(self, name):
+        """Sets up (if its options changed, afresh) and builds build-check/NAME."""
+        compiler, options = BUILDS[name]
+        directory, wanted = os.path.join(OUT, name), json.dumps([compiler, options])
+        stamp = os.path.join(OUT, name + ".options")
+        commands = []
+        if not os.path.exists(os.path.join(directory, "build.ninja")) or not os.path.exists(stamp) or open(stamp, encoding="utf-8").read() != wanted:
+            shutil.rmtree(directory, ignore_errors=True)
+            commands.append(["meson", "setup", directory, tree.TOP, "-Dtests=enabled"] + options)
+            with open(stamp, "w", encoding="utf-8") as f:
+                f.write(wanted)
+        env = {"CC": compiler}
+        if compiler == "clang":
+            env["CC_LD"] = "lld"
+        self.step(f"build {name}", commands + [["ninja", "-C", directory]], env=env, timeout_s=900)
+        return directory
+
+    def suites(self, name, suites=("unit", "lua", "abi")):
+        """Runs meson suites in a build; a test program's cases count one by one."""
+        directory = os.path.join(OUT, name)
+        log = os.path.join(directory, "meson-logs/testlog.json")
+        if os.path.exists(log):
+            os.unlink(log)   # or a run that does not come to its tests would count by those of the last one
+        command = ["meson", "test", "-C", directory, "--no-rebuild", "--print-errorlogs"]
+        command += [a for s in suites if s in known_suites(directory) for a in ("--suite", s)]
+        env = {"UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1", "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0"}
+        self.step(f"tests {name}", command, env=env, needs=[f"build {name}"],
+                  count=lambda _: count_meson(log))
+
+    def summary(self):
+        if self.unexplained and IS_CI:
+            print("A skip needs a line in tests/skips.txt: " + ", ".join(self.unexplained))
+        if not self.done:
+            print("no step has such a name")
+            self.failed += 1
+        print(f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped")
+        return 1 if self.failed else 0
+
+
+def run(command, out, timeout_s, env):
+    """Runs one command in a session of its own, so that on a timeout all of it can be ended. Its status."""
+    with subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, cwd=tree.TOP,
+                          env={**os.environ, **(env or {})}, start_new_session=True) as p:
+        try:
+            return p.wait(max(timeout_s, 1))
+        except (subprocess.TimeoutExpired, KeyboardInterrupt) as why:
+            os.killpg(p.pid, signal.SIGTERM)
+            try:
+                p.wait(10)
+            except subprocess.TimeoutExpired:
+                os.killpg(p.pid, signal.SIGKILL)
+            if isinstance(why, KeyboardInterrupt):
+                raise
+            out.write("\nended: it took too long\n")
+            return 124
+
+
+def known_suites(directory):
+    """Suites that the build has; meson takes an unknown one for an error."""
+    try:
+        with open(os.path.join(directory, "meson-info/intro-tests.json"), encoding="utf-8") as f:
+            return {s.split(":")[-1] for t in json.load(f) for s in t["suite"]}
+    except OSError:
+        return set()
+
+
+def count_meson(path):
+    """Cases of the tests in a testlog.json. A program that prints no cases counts one."""
+    passed = failed = 0
+    skipped = []
+    if not os.path.exists(path):
+        return None
+    for line in open(path, encoding="utf-8"):
+        test = json.loads(line)
+        name = test["name"].split(":")[-1].strip()
+        text = (test.get("stdout") or "") + "\n" + (test.get("stderr") or "")
+        ok = len(re.findall(r"^(?:\[       OK \]|ok \d+)(?!.*# SKIP)", text, re.M))
+        bad = len(set(re.findall(r"^(?:\[  FAILED  \] (?!\d+ test|tests?:)(\S+)|not ok (\d+).*)$", text, re.M)))
+        skips = re.findall(r"^\[  SKIPPED \] (?!\d+ test)(\S+)", text, re.M) + re.findall(r"^ok \d+.*# SKIP (.*)$", text, re.M)
+        if test["result"] == "SKIP":
+            skipped.append(name)
+        elif test["result"] in ("OK", "EXPECTEDFAIL"):
+            passed += ok or (0 if skips else 1)
+            skipped += sorted({f"{name}/{s}" for s in skips})
+        else:
+            passed += ok
+            failed += max(bad, 1)
+    return passed, failed, skipped
+
+
+def count_conformance(text):
+    """The runner's last line, and the names of what it skipped."""
+    m = re.search(r"^(\d+) passed, (\d+) failed, (\d+) skipped$", text, re.M)
+    return m and (int(m[1]), int(m[2]), re.findall(r"^skip: ([^:]+)", text, re.M))
+
+
+def style(c):
+    """What needs no build."""
+    c.step("format", [[PYTHON, "tests/lib/check_format.py", "--self-test"], [PYTHON, "tests/lib/check_format.py"]])
+    for name in ("includes", "headers", "words", "docs"):
+        script = f"tests/lib/check_{name}.py"
+        c.step(name, [[PYTHON, script, "--self-test"], [PYTHON, script]])
+    c.step("luacheck", ["luacheck", "--quiet", "--no-color"] + (tree.files(".lua") or ["--version"]))
+    c.step("shellcheck", ["shellcheck"] + [f for f in tree.files() if tree.is_shell(f)])
+    c.step("codespell", ["codespell", "--ignore-words", "tests/lib/codespell.txt"]
+           + [f for f in tree.files() if f.endswith((".c", ".h", ".md", ".scd", ".lua", ".py", ".build", ".txt")) or tree.is_shell(f)])
+    c.step("python compiles", [PYTHON, "-W", "error", "-c", "import sys; [compile(open(f).read(), f, 'exec') for f in sys.argv[1:]]"]
+           + tree.files(".py"))
+    pages = tree.files(".scd")
+    c.step("man pages", ["sh", "-ec", 'for p; do scdoc <"$p" >/dev/null; done', "sh"] + pages)
+
+
+def reeve_of(name):
+    return os.path.join(OUT, name, "tools/reeve/reeve")
+
+
+def conformance(c, name, jobs):
+    cases = sorted(os.path.relpath(p, tree.TOP) for p in glob.glob(os.path.join(tree.TOP, "tests/conformance/*.json")))
+    c.step(f"conformance -j {jobs}", [PYTHON, "tests/conformance/run.py", "--reeve", reeve_of(name), "-j", str(jobs)] + cases,
+           timeout_s=900, needs=[f"build {name}"], count=count_conformance)
+
+
+def bench(c, name):
+    """Runs each executable of tests/bench with --build DIRECTORY and prints its figures; whether they are good is for
+    a reader, who knows what else the machine does."""
+    for script in tree.files(under="tests/bench/"):
+        if not os.access(os.path.join(tree.TOP, script), os.X_OK):
+            continue
+        label = os.path.splitext(os.path.basename(script))[0]
+        c.step(f"bench {label}", [script, "--build", os.path.join(OUT, name)], timeout_s=300,
+               needs=[f"build {name}"], show=r"^(?!\$ )\S|^ +\S")
+
+
+def packaging(c, name):
+    """A release archive builds and passes its tests by itself; what is installed runs where it was put."""
+    prefix = os.path.join(OUT, "prefix")
+    shutil.rmtree(prefix, ignore_errors=True)
+    directory = os.path.join(OUT, name)
+    c.step("dist", ["meson", "dist", "-C", directory, "--allow-dirty", "--formats", "gztar"], timeout_s=600,
+           needs=[f"build {name}"])
+    c.step("install", [["sh", "-ec", 'rm -rf "$1-install"; CC=gcc meson setup "$1-install" . --prefix "$2" -Dtests=disabled '
+                        '-Dbuildtype=release && ninja -C "$1-install" && meson install -C "$1-install" --no-rebuild', "sh", directory, prefix],
+                       [os.path.join(prefix, "bin/reeve"), "version"],
+                       [PYTHON, "tests/conformance/run.py", "--reeve", os.path.join(prefix, "bin/reeve"), "--only", "^run/.*-hello$",
+                        "tests/conformance/run.json"]], timeout_s=600)
+
+
+def main():
+    a = argparse.ArgumentParser(prog="tools/dev/check")
+    a.add_argument("--quick", action="store_true")
+    a.add_argument("--long", action="store_true")
+    a.add_argument("--only", metavar="RE")
+    options = a.parse_args()
+    os.makedirs(LOGS, exist_ok=True)
+    began = time.monotonic()
+    c = Checks(options)
+    style(c)
+    c.build("gcc-debug")
+    c.step("docs tables", [PYTHON, "tests/lib/check_docs.py", "--reeve", reeve_of("gcc-debug")], needs=["build gcc-debug"])
+    c.suites("gcc-debug")
+    if not options.quick:
+        for name in ("gcc-release", "clang-debug", "clang-release", "sanitize"):
+            c.build(name)
+            c.suites(name)
+        c.build("analyze")
+        for jobs in [1, 4] + ([1, 4, 8] if options.long else []):
+            conformance(c, "gcc-release", jobs)
+        n = 4000 if options.long else 400
+        c.step(f"soak {n} runs, 8 at a time", [PYTHON, "tests/lib/soak.py", "--reeve", reeve_of("gcc-release"), "--runs", str(n), "-j", "8"],
+               timeout_s=3600 if options.long else 600, needs=["build gcc-release"], show=r"^(?!\$ )")
+        bench(c, "gcc-release")
+        packaging(c, "gcc-release")
+        c.step("demo", ["tools/dev/demo"], env={"BUILD": os.path.join(OUT, "demo")}, timeout_s=300)
+    took = time.monotonic() - began
+    print(f"{took // 60:.0f} min {took % 60:.0f} s; logs in build-check/logs/")
+    return c.summary()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,215 @@
+#include "reeve.h"
+#include "session.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+/*
+ * Tries what a run needs, each for real: the session a run has (configuration, state, log, spawner), then a
+ * program in each language through the whole pipeline, then the refusals that must hold inside.
+ */
+
+static const char help[] =
+        "usage: reeve doctor [--json] [--config FILE] [--tenant NAME]\n"
+        "\n"
+        "Tries what a run needs on this host, each part for real, and prints what is missing\n"
+        "and how to get it. Exit status 0: runs work; 1: something is missing; 2: usage.\n";
+
+enum grade { GOOD, MISSING, NOTE };
+
+struct doctor {
+        bool is_json;
+        json_t *rows;
+        unsigned n_missing;
+        struct session session;
+        struct rv_run *run;
+        struct rv_outcome copy;      /* of the trial run's; texts are borrowed from it */
+        bool is_ok;
+        char text[2048];
+};
+
+static void row(struct doctor *d, enum grade grade, const char *name, const char *text)
+{
+        static const char *const words[] = { [GOOD] = "ok", [MISSING] = "missing", [NOTE] = "note" };
+
+        d->n_missing += grade == MISSING;
+        if (d->is_json)
+                json_array_append_new(d->rows, json_pack("{s:s, s:s, s:s}", "probe", name, "state", words[grade], "text", text));
+        else
+                printf("%-8s %-22s %s\n", words[grade], name, text);
+}
+
+/* ---- Trial runs ---- */
+
+static void on_answered(void *ctx, struct rv_run *run)
+{
+        struct doctor *d = ctx;
+        const struct rv_problem *problem = rv_run_problem(run);
+        const struct rv_outcome *o = rv_run_outcome(run);
+
+        if (problem) {
+                snprintf(d->text, sizeof(d->text), "%s: %s", problem->title, problem->detail);
+                return;
+        }
+        d->is_ok = o->reason.code == RV_CODE_OK;
+        if (d->is_ok)
+                snprintf(d->text, sizeof(d->text), "%.*s", (int)strcspn(o->out->text.data ? o->out->text.data : "", "\n"),
+                         o->out->text.data ? o->out->text.data : "");
+        else
+                snprintf(d->text, sizeof(d->text), "%s: %s", rv_code_name(o->reason.code), o->reason.message);
+}
+
+static void on_released(void *ctx, struct rv_run *run)
+{
+        struct doctor *d = ctx;
+
+        (void)run;
+        rv_loop_stop(&d->session.loop);
+}
+
+/* The program says in one line what it found. */
+static bool try_run(struct doctor *d, const char *language, const char *source)
+{
+        _cleanup_(rv_json_unrefp) json_t *request = json_pack("{s:s, s:s, s:i}", "language", language, "source", source, "timeout_s", 20);
+        struct rv_run_input input = { .tenant = d->session.tenant->name, .bundle = d->session.bundle,
+                                      .bundle_error = d->session.bundle_error.message, .value = request,
+                                      .ctx = d, .answered = on_answered, .released = on_released };
+
+        d->is_ok = false;
+        d->text[0] = 0;
+        if (rv_run_start(&d->session.core, &input, &d->run) < 0)
+                return false;
+        rv_loop_run(&d->session.loop);
+        rv_run_free(d->run);
+        d->run = NULL;
+        return d->is_ok;
+}
+
+static const char python_probe[] =
+        "import platform, socket, os\n"
+        "status = dict(l.split(':', 1) for l in open('/proc/self/status'))\n"
+        "assert int(status['CapBnd'], 16) == 0 and status['Seccomp'].strip() == '2' and os.getuid() != 0\n"
+        "try:\n"
+        "    socket.create_connection(('192.0.2.1', 9), timeout=2)\n"
+        "    raise SystemExit('a connection went out')\n"
+        "except OSError:\n"
+        "    pass\n"
+        "try:\n"
+        "    open('/usr/reeve-probe', 'w')\n"
+        "    raise SystemExit('/usr is writable')\n"
+        "except OSError:\n"
+        "    pass\n"
+        "print('Python', platform.python_version(), 'runs; no capability, no network, /usr read-only')\n";
+
+static const char javascript_probe[] = "console.log('Node ' + process.version + ' runs')\n";
+
+static const char memory_probe[] =
+        "import subprocess, sys\n"
+        "print('cgroup', open('/proc/self/cgroup').read().count('\\n'), 'hierarchies joined, limits read back')\n";
+
+static void probe_runs(struct doctor *d)
+{
+        static const struct {
+                const char *name, *language, *source;
+        } trials[] = {
+                { "run (python)", "python", python_probe },
+                { "run (javascript)", "javascript", javascript_probe },
+                { "cgroup", "python", memory_probe },
+        };
+
+        for (size_t i = 0; i < RV_N_ELEMENTS(trials); i++) {
+                bool is_ok = try_run(d, trials[i].language, trials[i].source);
+
+                row(d, is_ok ? GOOD : MISSING, trials[i].name, d->text);
+        }
+}
+
+/* ---- The session ---- */
+
+static int probe_session(struct doctor *d, const char *config, const char *tenant)
+{
+        struct session *s = &d->session;
+        struct rv_error err = { 0 };
+        bool is_log;
+        char text[2048];
+
+        if (session_prepare(s, config, tenant, &err) < 0) {
+                row(d, MISSING, "configuration", err.message);
+                return 1;
+        }
+        snprintf(text, sizeof(text), "%s; tenant %s, backend %s, runtime %s", *s->config->file ? s->config->file : "built-in defaults",
+                 s->tenant->name, s->tenant->backend, s->tenant->runtime);
+        row(d, GOOD, "configuration", text);
+        if (s->bundle)
+                snprintf(text, sizeof(text), "%s, digest %.16s…", s->tenant->policy ? s->tenant->policy : "the default bundle", rv_bundle_digest(s->bundle));
+        row(d, s->bundle ? GOOD : MISSING, "policy", s->bundle ? text : s->bundle_error.message);
+        if (session_settle(s, &is_log, &err) < 0) {
+                row(d, MISSING, is_log ? "audit log" : "loop", err.message);
+                return 1;
+        }
+        snprintf(text, sizeof(text), "%s/audit, log %s, written as uid %u", s->config->state_dir, rv_log_id(s->core.log), (unsigned)s->uid);
+        row(d, GOOD, "audit log", text);
+        return 0;
+}
+
+static void probe_capabilities(struct doctor *d)
+{
+        static const char *const names[] = {
+#define X(name, text) #name,
+                RV_CAPABILITIES(X)
+#undef X
+        };
+        struct rv_manifest m;
+        const struct rv_backend *backend = d->session.core.backends[0].backend;
+
+        backend->can(d->session.core.backends[0].state, &m);
+        for (int i = 0; i < RV_CAPABILITY_MAX_; i++)
+                if (m.capabilities[i].grade != RV_GRADE_ENFORCED)
+                        row(d, NOTE, names[i], m.capabilities[i].reason);
+}
+
+static int parse(int argc, char **argv, struct doctor *d, const char **ret_config, const char **ret_tenant)
+{
+        for (int i = 1; i < argc; i++) {
+                if (!strcmp(argv[i], "--json"))
+                        d->is_json = true;
+                else if (!strcmp(argv[i], "--config") && i + 1 < argc)
+                        *ret_config = argv[++i];
+                else if (!strcmp(argv[i], "--tenant") && i + 1 < argc)
+                        *ret_tenant = argv[++i];
+                else
+                        return usage_error("doctor", "unknown argument %s", argv[i]);
+        }
+        return 0;
+}
+
+int verb_doctor(int argc, char **argv)
+{
+        struct doctor d = { 0 };
+        const char *config = NULL, *tenant = NULL;
+        struct utsname host;
+        char text[256];
+        int r;
+
+        if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
+                fputs(help, stdout);
+                return 0;
+        }
+        r = parse(argc, argv, &d, &config, &tenant);
+        if (r)
+                return r;
+        d.rows = json_array();
+        uname(&host);
+        snprintf(text, sizeof(text), "%s %s, %s", host.sysname, host.release, host.machine);
+        row(&d, NOTE, "kernel", text);
+        if (probe_session(&d, config, tenant) == 0) {
+                probe_runs(&d);
+                probe_capabilities(&d);
+        }
+        session_close(&d.session);
+        if (d.is_json)
+                (void)print_json(d.rows);
+        json_decref(d.rows);
+        return d.n_missing ? 1 : 0;
+}

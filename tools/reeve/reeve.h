@@ -1,0 +1,35 @@
+/*
+ * reeve.h - what the verbs of the command line share
+ *
+ * A verb is one file with one function `int verb_NAME(int argc, char **argv)`; argv[0] is the verb. It returns
+ * the exit status. Exit statuses are those of the design's section 6.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "base/json.h"
+#include "request/problem.h"
+
+#define EXIT_USAGE 2
+#define EXIT_REEVE 125
+
+int verb_run(int argc, char **argv);
+int verb_doctor(int argc, char **argv);
+int verb_policy(int argc, char **argv);
+int verb_schema(int argc, char **argv);
+int verb_version(int argc, char **argv);
+
+/** usage_error() - say what is wrong with the words of the command. Context: any. Ownership: borrows. Return: EXIT_USAGE */
+int usage_error(const char *verb, const char *fmt, ...) RV_PRINTF(2, 3);
+
+/** print_json() - one line on standard output. Context: may block. Ownership: borrows. Return: 0 or -errno */
+int print_json(const json_t *value);
+
+/** print_problem() - a problem on standard output as JSON, or on standard error as lines. Context: may block. Ownership: borrows. Return: none */
+void print_problem(const struct rv_problem *problem, bool is_json);
+
+/** fail() - a problem of reeve's own with @status and @detail. Context: may block. Ownership: borrows. Return: EXIT_REEVE */
+int fail(bool is_json, int status, const char *title, const char *detail);
+
+/** find_spawner() - the path of reeve-spawner: beside reeve in the build tree, else where it is installed. Context: any. Ownership: static. Return: the path */
+const char *find_spawner(void);

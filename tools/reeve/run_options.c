@@ -1,0 +1,253 @@
+#include "run_options.h"
+
+#include "reeve.h"
+
+#include "base/fd.h"
+#include "request/bounds.h"
+
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum option_id { OPT_LANGUAGE = 256, OPT_TIMEOUT, OPT_MEMORY, OPT_PACKAGE, OPT_NETWORK, OPT_DOMAIN, OPT_ENV, OPT_KEY, OPT_BACKEND,
+                 OPT_TENANT, OPT_STDIN, OPT_OUTCOME, OPT_RAW, OPT_JSON, OPT_REQUEST, OPT_CONFIG };
+
+static const struct option options[] = {
+        { "language", required_argument, NULL, OPT_LANGUAGE }, { "timeout", required_argument, NULL, OPT_TIMEOUT },
+        { "memory", required_argument, NULL, OPT_MEMORY },     { "package", required_argument, NULL, OPT_PACKAGE },
+        { "network", required_argument, NULL, OPT_NETWORK },   { "domain", required_argument, NULL, OPT_DOMAIN },
+        { "env", required_argument, NULL, OPT_ENV },           { "key", required_argument, NULL, OPT_KEY },
+        { "backend", required_argument, NULL, OPT_BACKEND },   { "tenant", required_argument, NULL, OPT_TENANT },
+        { "stdin", required_argument, NULL, OPT_STDIN },       { "outcome", required_argument, NULL, OPT_OUTCOME },
+        { "raw", no_argument, NULL, OPT_RAW },                 { "json", no_argument, NULL, OPT_JSON },
+        { "request", required_argument, NULL, OPT_REQUEST },   { "config", required_argument, NULL, OPT_CONFIG },
+        { "help", no_argument, NULL, 'h' },                    { 0 },
+};
+
+static const char help_head[] =
+        "usage: reeve run [OPTION…] FILE|-\n"
+        "       reeve run [--json] [--tenant NAME] [--backend NAME] [--outcome FILE] --request FILE|-\n"
+        "\n"
+        "Runs a program under policy, isolated, and passes its output on as it comes.\n"
+        "\n"
+        "  --language NAME    python or javascript; else by the file's suffix, then its #! line\n"
+        "  --timeout S        seconds that the program may run\n"
+        "  --memory MIB       memory of the whole run\n"
+        "  --package SPEC     a package with a version constraint; may be repeated\n"
+        "  --network MODE     none, registries, domains or any\n"
+        "  --domain NAME      a domain to be reached (network mode domains); may be repeated\n"
+        "  --env NAME=VALUE   an environment variable; NAME alone takes the caller's; may be repeated\n"
+        "  --key KEY          idempotency key: handed to the program as REEVE_IDEMPOTENCY_KEY and\n"
+        "                     recorded by its HMAC. This reeve keeps no store of keys: a second run\n"
+        "                     with the same key is a new run\n"
+        "  --stdin FILE|-     the program's standard input (otherwise empty)\n"
+        "  --request FILE|-   the whole request as JSON instead of FILE and the options above\n"
+        "  --tenant NAME      whose policy and limits apply (default: local)\n"
+        "  --backend NAME     the backend, where policy leaves it to the tenant\n"
+        "  --config FILE      the configuration\n"
+        "  --json             print the outcome (or the problem) as one JSON object, nothing else\n"
+        "  --outcome FILE     write the outcome there while output streams\n"
+        "  --raw              pass control characters on to a terminal\n"
+        "\n"
+        "Bounds of a request:\n";
+
+static const char help_tail[] =
+        "\n"
+        "Exit status: the program's own; 128 + n after signal n; 124 timeout; 137 memory_limit;\n"
+        "123 output_limit; 130 cancelled; 143 shutdown; 126 blocked; 120 outcome_unknown;\n"
+        "2 rejected or usage; 125 could not be started, backend lost, or reeve's own error.\n"
+        "When the status is not the program's own, the last line on standard error begins\n"
+        "\"reeve: \".\n";
+
+void run_options_help(void)
+{
+        _cleanup_(rv_buf_fini) struct rv_buf b = { 0 };
+
+        rv_buf_puts(&b, help_head);
+        (void)rv_bounds_help(&b);
+        rv_buf_puts(&b, help_tail);
+        if (rv_buf_error(&b) == 0)
+                fwrite(b.data, 1, b.size, stdout);
+}
+
+/* ---- Options ---- */
+
+static json_t *text(const char *s)
+{
+        return json_stringn_nocheck(s, strlen(s));      /* ill-formed UTF-8 is the request's fault, and told as such */
+}
+
+static int set_integer(json_t *request, const char *name, const char *option, const char *value)
+{
+        char *end;
+        long long n;
+
+        errno = 0;
+        n = strtoll(value, &end, 10);
+        if (errno || *end || end == value)
+                return usage_error("run", "%s wants a whole number, not \"%s\"", option, value);
+        json_object_set_new(request, name, json_integer(n));
+        return 0;
+}
+
+static json_t *member(json_t *object, const char *name, json_t *(*make)(void))
+{
+        json_t *value = json_object_get(object, name);
+
+        if (!value) {
+                value = make();
+                json_object_set_new(object, name, value);
+        }
+        return value;
+}
+
+static int set_env(json_t *request, const char *word)
+{
+        const char *equals = strchr(word, '=');
+        _cleanup_(rv_freep) char *name = equals ? strndup(word, (size_t)(equals - word)) : strdup(word);
+        const char *value = equals ? equals + 1 : getenv(word);
+
+        if (!name)
+                return EXIT_REEVE;
+        if (!value)
+                return usage_error("run", "--env %s: there is no such variable to take over; give NAME=VALUE", word);
+        if (json_object_set_new(member(request, "env", json_object), name, text(value)) < 0)
+                return usage_error("run", "--env: the name is not UTF-8");
+        return 0;
+}
+
+static int take(struct run_options *o, int id, const char *value)
+{
+        json_t *network;
+
+        switch (id) {
+        case OPT_LANGUAGE: o->language = value; break;
+        case OPT_TIMEOUT: return set_integer(o->value, "timeout_s", "--timeout", value);
+        case OPT_MEMORY: return set_integer(o->value, "memory_mib", "--memory", value);
+        case OPT_PACKAGE: json_array_append_new(member(o->value, "packages", json_array), text(value)); break;
+        case OPT_NETWORK: json_object_set_new(member(o->value, "network", json_object), "mode", text(value)); break;
+        case OPT_DOMAIN:
+                network = member(o->value, "network", json_object);
+                if (!json_object_get(network, "mode"))
+                        json_object_set_new(network, "mode", json_string("domains"));
+                json_array_append_new(member(network, "domains", json_array), text(value));
+                break;
+        case OPT_ENV: return set_env(o->value, value);
+        case OPT_KEY: json_object_set_new(o->value, "idempotency_key", text(value)); break;
+        case OPT_BACKEND: o->backend = value; break;
+        case OPT_TENANT: o->tenant = value; break;
+        case OPT_STDIN: o->stdin_file = value; break;
+        case OPT_OUTCOME: o->outcome = value; break;
+        case OPT_RAW: o->is_raw = true; break;
+        case OPT_JSON: o->is_json = true; break;
+        case OPT_REQUEST: o->request = value; break;
+        case OPT_CONFIG: o->config = value; break;
+        case 'h': o->wants_help = true; break;
+        default: return EXIT_USAGE;
+        }
+        return 0;
+}
+
+static int check(const struct run_options *o)
+{
+        bool is_dash = (o->request && !strcmp(o->request, "-")) || (o->file && !strcmp(o->file, "-"));
+
+        if (o->request && (o->file || o->language || o->stdin_file || json_object_size(o->value)))
+                return usage_error("run", "--request holds the whole request: it goes with neither FILE nor options that make one");
+        if (!o->request && !o->file)
+                return usage_error("run", "name the program: FILE, or - for standard input");
+        if (is_dash && o->stdin_file && !strcmp(o->stdin_file, "-"))
+                return usage_error("run", "standard input can be the program or its input, not both");
+        return 0;
+}
+
+int run_options_parse(int argc, char **argv, struct run_options *ret)
+{
+        static char name[] = "reeve: run";
+        int id, r = 0;
+
+        *ret = (struct run_options){ .value = json_object() };
+        argv[0] = name;         /* getopt's own messages begin with it */
+        optind = 1;
+        while (r == 0 && (id = getopt_long(argc, argv, "+h", options, NULL)) != -1)
+                r = take(ret, id, optarg);
+        if (r == 0 && optind < argc)
+                ret->file = argv[optind++];
+        if (r == 0 && !ret->wants_help && optind < argc)
+                r = usage_error("run", "one program a run; %s is one word too many (options stand before FILE)", argv[optind]);
+        if (r == 0 && !ret->wants_help)
+                r = check(ret);
+        return r;
+}
+
+void run_options_fini(struct run_options *o)
+{
+        json_decref(o->value);
+}
+
+/* ---- Files ---- */
+
+static int read_input(const char *path, size_t max, struct rv_buf *out)
+{
+        _cleanup_(rv_closep) int fd = -EBADF;
+        int r;
+
+        if (!strcmp(path, "-"))
+                r = rv_read_fd(STDIN_FILENO, max, out);
+        else {
+                fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+                r = fd < 0 ? -errno : rv_read_fd(fd, max, out);
+        }
+        if (r == -EFBIG)
+                fprintf(stderr, "reeve: run: %s is larger than the %zu bytes that a request may have\n", path, max);
+        else if (r < 0)
+                fprintf(stderr, "reeve: run: cannot read %s: %s\n", path, strerror(-r));
+        return r < 0 ? EXIT_USAGE : 0;
+}
+
+/* By the suffix, then the #! line. */
+static const char *guess_language(const char *path, const struct rv_buf *source)
+{
+        static const struct {
+                const char *suffix, *word, *language;
+        } kinds[] = { { ".py", "python", "python" }, { ".js", "node", "javascript" }, { ".cjs", "node", "javascript" }, { ".mjs", "node", "javascript" } };
+        const char *suffix = strrchr(path, '.'), *end;
+        char line[256];
+
+        for (size_t i = 0; suffix && i < RV_N_ELEMENTS(kinds); i++)
+                if (!strcmp(suffix, kinds[i].suffix))
+                        return kinds[i].language;
+        if (source->size < 3 || memcmp(source->data, "#!", 2))
+                return NULL;
+        end = memchr(source->data, '\n', source->size);
+        snprintf(line, sizeof(line), "%.*s", (int)RV_MIN((size_t)(end ? end - source->data : (ptrdiff_t)source->size), sizeof(line) - 1), source->data);
+        for (size_t i = 0; i < RV_N_ELEMENTS(kinds); i++)
+                if (strstr(line, kinds[i].word))
+                        return kinds[i].language;
+        return NULL;
+}
+
+int run_options_read(struct run_options *o, struct rv_buf *ret_text)
+{
+        _cleanup_(rv_buf_fini) struct rv_buf source = { 0 }, input = { 0 };
+        int r;
+
+        if (o->request)
+                return read_input(o->request, RV_BOUND_MAX(document), ret_text);
+        r = read_input(o->file, RV_BOUND_MAX(document), &source);
+        if (r == 0 && o->stdin_file)
+                r = read_input(o->stdin_file, RV_BOUND_MAX(document), &input);
+        if (r)
+                return r;
+        if (!o->language)
+                o->language = guess_language(o->file, &source);
+        if (!o->language)
+                return usage_error("run", "cannot tell the language of %s by its name or #! line; give --language python or javascript", o->file);
+        json_object_set_new(o->value, "language", text(o->language));
+        json_object_set_new(o->value, "source", json_stringn_nocheck(source.data ? source.data : "", source.size));
+        if (o->stdin_file)
+                json_object_set_new(o->value, "stdin", json_stringn_nocheck(input.data ? input.data : "", input.size));
+        return 0;
+}

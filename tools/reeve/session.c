@@ -1,0 +1,225 @@
+#include "session.h"
+
+#include "reeve.h"
+
+#include "base/fd.h"
+#include "base/hash.h"
+#include "namespace.h"
+#include "policy/bundle.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- With privilege ---- */
+
+/* From /etc/passwd alone: asking every name service costs more than a decision. */
+static uid_t find_loop_uid(const struct rv_config *config)
+{
+        uid_t uid = config->uid_first;
+        struct passwd *entry;
+        FILE *f;
+
+        if (geteuid() != 0)
+                return geteuid();
+        f = fopen("/etc/passwd", "re");
+        while (f && (entry = fgetpwent(f)))
+                if (!strcmp(entry->pw_name, "reeve")) {
+                        uid = entry->pw_uid;
+                        break;
+                }
+        if (f)
+                fclose(f);
+        return uid;
+}
+
+static int open_state(struct session *s, struct rv_error *err)
+{
+        const char *path = s->config->state_dir;
+        struct stat st;
+        int r;
+
+        s->state_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (s->state_fd < 0 && errno == ENOENT) {
+                r = rv_mkdir_p(path, 0700);
+                if (r < 0)
+                        return rv_error_set(err, r, "cannot make the state directory %s: %s; set `state_dir`", path, strerror(-r));
+                s->state_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        }
+        if (s->state_fd < 0 || fstat(s->state_fd, &st) < 0) {
+                r = -errno;
+                return rv_error_set(err, r, "cannot open the state directory %s: %s; set `state_dir`", path, strerror(-r));
+        }
+        /* STATE belongs to the loop's user: a new directory of root's is handed over. */
+        if (geteuid() == 0 && st.st_uid == 0 && s->uid != 0 && fchown(s->state_fd, s->uid, s->uid) < 0) {
+                r = -errno;
+                return rv_error_set(err, r, "cannot give the state directory %s to uid %u: %s", path, (unsigned)s->uid, strerror(-r));
+        }
+        return 0;
+}
+
+/* A bundle that cannot be loaded is no failure of the session: every run is denied, with this reason. */
+static void load_bundle(struct session *s)
+{
+        _cleanup_(rv_freep) char *kept = NULL;
+        int r;
+
+        if (s->tenant->policy)
+                r = rv_bundle_load(s->tenant->policy, &s->bundle, &s->bundle_error);
+        else
+                r = rv_bundle_builtin(&s->bundle);
+        if (r == 0 && asprintf(&kept, "/proc/self/fd/%d/bundles", s->state_fd) < 0) {
+                kept = NULL;
+                r = -ENOMEM;
+        }
+        if (r == 0) {
+                r = rv_bundle_keep(s->bundle, kept);
+                if (r < 0)
+                        rv_error_set(&s->bundle_error, r, "cannot keep a copy of the bundle in %s/bundles: %s", s->config->state_dir, strerror(-r));
+        }
+        if (r == 0)
+                return;
+        rv_error_set(&s->bundle_error, r, "cannot load the policy bundle: %s", strerror(-r));
+        rv_bundle_free(s->bundle);
+        s->bundle = NULL;
+}
+
+int session_prepare(struct session *s, const char *config_path, const char *tenant, struct rv_error *err)
+{
+        _cleanup_(rv_freep) char *file = NULL;
+        int r;
+
+        *s = (struct session){ .state_fd = -EBADF, .spawner_fd = -EBADF, .spawner_pid = -1 };
+        r = rv_config_find(config_path, &file, err);
+        /* First of all, so that it comes up while the rest here is done. */
+        if (r == 0)
+                r = rv_spawner_exec(find_spawner(), file, &s->spawner_fd, &s->spawner_pid, err);
+        if (r == 0)
+                r = *file ? rv_config_load(file, &s->config, err) : rv_config_parse("", 0, "", &s->config, err);
+        if (r < 0)
+                return r;
+        s->uid = find_loop_uid(s->config);
+        s->tenant = rv_config_tenant(s->config, tenant ? tenant : "local");
+        if (!s->tenant)
+                return rv_error_set(err, -ENOENT, "no tenant %s in the configuration %s; add tenants.%s or choose another by --tenant",
+                                    tenant ? tenant : "local", *file ? file : "(built in)", tenant ? tenant : "local");
+        r = open_state(s, err);
+        if (r < 0)
+                return r;
+        load_bundle(s);
+        return 0;
+}
+
+/* ---- Without ---- */
+
+static int drop_privilege(const struct session *s, struct rv_error *err)
+{
+        int r;
+
+        if (geteuid() == 0 && s->uid != 0 &&
+            (setgroups(0, NULL) < 0 || setresgid(s->uid, s->uid, s->uid) < 0 || setresuid(s->uid, s->uid, s->uid) < 0)) {
+                r = -errno;
+                return rv_error_set(err, r, "cannot become uid %u: %s", (unsigned)s->uid, strerror(-r));
+        }
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) {
+                r = -errno;
+                return rv_error_set(err, r, "cannot set no_new_privs: %s", strerror(-r));
+        }
+        return 0;
+}
+
+static int note_context(struct session *s, struct rv_error *err)
+{
+        _cleanup_(rv_json_unrefp) json_t *bundle = json_pack("{s:s}", "tenant", s->tenant->name);
+        _cleanup_(rv_json_unrefp) json_t *config = json_pack("{s:s}", "file", s->config->file);
+        char digest[RV_SHA256_HEX_SIZE];
+        int r;
+
+        rv_sha256_hex(s->config->text, s->config->text_bytes, digest);
+        r = rv_log_note_config(s->core.log, digest, config, err);
+        if (r < 0)
+                return r;
+        if (!s->bundle) {
+                json_object_set_new(bundle, "message", json_string(s->bundle_error.message));
+                return rv_log_append(s->core.log, "bundle_rejected", bundle, NULL, err);
+        }
+        json_object_set_new(bundle, "name", json_string(rv_bundle_name(s->bundle)));
+        json_object_set_new(bundle, "version", json_string(rv_bundle_version(s->bundle)));
+        r = rv_log_note_bundle(s->core.log, rv_bundle_digest(s->bundle), bundle, err);
+        return r < 0 ? r : 0;
+}
+
+static int spawn_start(void *ctx, const struct rv_spawn_spec *spec, rv_spawn_cb cb, void *arg, uint64_t *ret_id)
+{
+        struct rv_loop *loop = ctx;
+
+        return rv_spawn_client_start(loop->spawn_client, spec, cb, arg, ret_id);
+}
+
+static void spawn_stop(void *ctx, uint64_t id)
+{
+        struct rv_loop *loop = ctx;
+
+        rv_spawn_client_stop(loop->spawn_client, id);
+}
+
+static int make_loop(struct session *s)
+{
+        struct rv_spawn_client *client;
+        int r;
+
+        r = rv_loop_init(&s->loop);
+        if (r < 0)
+                return rv_trace(r);
+        s->has_loop = true;
+        r = rv_spawn_client_new(&s->loop.host, s->spawner_fd, s->spawner_pid, &client);
+        if (r < 0)
+                return rv_trace(r);
+        s->spawner_fd = -EBADF;
+        s->spawner_pid = -1;
+        s->loop.spawn_client = client;
+        s->loop.host.spawn_start = spawn_start;
+        s->loop.host.spawn_stop = spawn_stop;
+        rv_core_fill_host(&s->loop.host);
+        s->core.config = s->config;
+        s->core.host = &s->loop.host;
+        return rv_core_add_backend(&s->core, &rv_namespace_backend);
+}
+
+int session_settle(struct session *s, bool *ret_is_log, struct rv_error *err)
+{
+        int r;
+
+        *ret_is_log = false;
+        r = drop_privilege(s, err);
+        if (r < 0)
+                return r;
+        *ret_is_log = true;
+        r = rv_log_open_at(s->state_fd, s->config->state_dir, &s->core.log, err);
+        if (r == 0)
+                r = note_context(s, err);
+        if (r < 0)
+                return r;
+        *ret_is_log = false;
+        r = make_loop(s);
+        return r < 0 ? rv_error_set(err, r, "cannot make the event loop: %s", strerror(-r)) : 0;
+}
+
+void session_close(struct session *s)
+{
+        rv_core_fini(&s->core);
+        if (s->has_loop) {
+                rv_spawn_client_close(s->loop.spawn_client);
+                rv_loop_fini(&s->loop);
+        }
+        rv_close(s->spawner_fd);      /* not served yet: it ends by itself */
+        rv_log_close(s->core.log);
+        rv_close(s->state_fd);
+        rv_bundle_free(s->bundle);
+        rv_config_free(s->config);
+}

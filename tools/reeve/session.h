@@ -1,0 +1,44 @@
+/*
+ * session.h - the process of `reeve run` (and of doctor's trial runs): its parts in the order they come up
+ *
+ *   prepare (with privilege: spawner, configuration, state directory, bundle)
+ *   -> settle (without: log, loop, backends) -> runs -> close
+ *
+ * As root the process gives its privilege up in settle: it becomes the user `reeve`, else the first uid of
+ * `uid_range`. Whatever a command line names is opened before.
+ */
+#pragma once
+
+#include "loop/loop.h"
+#include "run/run.h"
+#include "spawn_client.h"
+
+#include <sys/types.h>
+
+struct session {
+        struct rv_config *config;
+        struct rv_bundle *bundle;
+        struct rv_error bundle_error;    /* why there is none */
+        const struct rv_config_tenant *tenant;
+        int state_fd, spawner_fd;
+        pid_t spawner_pid;
+        uid_t uid;                       /* the loop's */
+        bool has_loop;
+        struct rv_loop loop;
+        struct rv_core core;
+};
+
+/**
+ * session_prepare() - all that wants privilege
+ * @config_path: from the command line, or NULL
+ * @tenant:      a name, or NULL for `local`
+ *
+ * Context:   start of the process
+ * Ownership: release with session_close(), also after a failure
+ * Return:    0; -errno: @err says what, why and what to do
+ */
+int session_prepare(struct session *s, const char *config_path, const char *tenant, struct rv_error *err);
+/** session_settle() - give up privilege, open the log, make the loop and the backends. Context: once after prepare. Ownership: as above. Return: 0; -errno with @err; what is wrong with the log is *ret_is_log */
+int session_settle(struct session *s, bool *ret_is_log, struct rv_error *err);
+/** session_close() - end everything, the spawner last. Context: no run left. Ownership: takes the content. Return: none */
+void session_close(struct session *s);

@@ -1,0 +1,30 @@
+/*
+ * stream.h - a program's output passed on live to one of reeve's own streams
+ *
+ * To a terminal control characters are made harmless (run/terminal.h) unless the user wants them raw. The
+ * loop must not stand still because whoever reads is slow: what cannot be written at once waits in a
+ * buffer of at most STREAM_WAITING_MAX; only beyond that, and at the end, does writing block.
+ *
+ * One thread. A stream that nobody reads any more (EPIPE) is dropped without a word.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "run/terminal.h"
+
+#define STREAM_WAITING_MAX (4u << 20)
+
+struct stream {
+        int fd;
+        bool is_filtered, is_broken;
+        struct rv_terminal terminal;
+        struct rv_buf waiting;
+        size_t n_written;       /* of waiting */
+};
+
+/** stream_init() - pass on to @fd. Context: any. Ownership: borrows @fd; release with stream_finish(). Return: none */
+void stream_init(struct stream *s, int fd, bool is_raw);
+/** stream_put() - pass on some bytes. Context: blocks only when too much waits. Ownership: borrows. Return: none */
+void stream_put(struct stream *s, const void *data, size_t n);
+/** stream_finish() - write all that waits and release. Context: may block. Ownership: takes the content. Return: none */
+void stream_finish(struct stream *s);

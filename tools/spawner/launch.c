@@ -1,0 +1,215 @@
+#include "spawner.h"
+
+#include "base/fd.h"
+#include "setup.h"
+
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define RUN_NAMESPACES (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
+
+void spawner_fail(struct spawner *s, uint64_t id, enum rv_backend_fault fault, int e, const char *step, const char *text)
+{
+        struct rv_spawn_event event = { .struct_size = sizeof(event), .kind = RV_SPAWN_FAILED, .fault = fault, .fault_errno = e < 0 ? -e : e };
+
+        snprintf(event.fault_step, sizeof(event.fault_step), "%s", step);
+        snprintf(event.fault_text, sizeof(event.fault_text), "%s", text);
+        spawner_report(s, id, &event, -EBADF);
+}
+
+static bool has_end(const char *text, size_t size)
+{
+        return memchr(text, 0, size) != NULL;
+}
+
+/* Every field of a message from the loop, against the bounds and the configured maxima. */
+static const char *find_fault(const struct spawner *s, const struct rv_spawn_request *q)
+{
+        if (!has_end(q->run_id, sizeof(q->run_id)) || !has_end(q->runtime, sizeof(q->runtime)) || !has_end(q->tenant, sizeof(q->tenant)))
+                return "a name without an end";
+        if (strspn(q->run_id, "0123456789abcdef") != RV_RUN_ID_SIZE - 1)
+                return "the run id";
+        if (q->language > RV_PLAN_JAVASCRIPT)
+                return "the language";
+        if (q->memory_mib < 128 || q->memory_mib > 2048)
+                return "memory_mib";
+        if (q->pids < 1 || q->pids > s->config->limits.pids)
+                return "pids";
+        if (q->cpus_milli != s->config->limits.cpus_milli)
+                return "cpus";
+        if (!rv_config_tenant(s->config, q->tenant))
+                return "the tenant";
+        return NULL;
+}
+
+/* The named runtime, worked out at its first use. */
+static struct rv_runtime *find_runtime(struct spawner *s, const char *name, struct rv_error *err)
+{
+        for (size_t i = 0; i < s->config->n_runtimes; i++) {
+                struct rv_runtime *rt = &s->runtimes[i];
+
+                if (strcmp(s->config->runtimes[i].name, name))
+                        continue;
+                if (!rt->config && rv_runtime_open(&s->config->runtimes[i], rt, err) < 0)
+                        return NULL;
+                return rt;
+        }
+        rv_error_set(err, -ENOENT, "no runtime %s in the configuration", name);
+        return NULL;
+}
+
+static int write_proc(pid_t pid, const char *file, const char *text)
+{
+        char path[64];
+        size_t n = strlen(text);
+        int fd, r = 0;
+
+        snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+        fd = open(path, O_WRONLY | O_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+        if (write(fd, text, n) != (ssize_t)n)
+                r = -errno;
+        rv_close(fd);
+        return r;
+}
+
+/* PID 1 is 0 inside, the program NS_PROGRAM_UID; nothing else of the host has a name there. */
+static int map_ids(const struct run *run)
+{
+        char map[96];
+        int r;
+
+        snprintf(map, sizeof(map), "0 %u 1\n%u %u 1\n", run->uids.init_uid, NS_PROGRAM_UID, run->uids.program_uid);
+        r = write_proc(run->pid, "setgroups", "deny");
+        if (r == 0)
+                r = write_proc(run->pid, "uid_map", map);
+        if (r == 0)
+                r = write_proc(run->pid, "gid_map", map);
+        return r;
+}
+
+static int watch(struct spawner *s, int fd, void *what)
+{
+        struct epoll_event e = { .events = EPOLLIN, .data.ptr = what };
+
+        return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &e) < 0 ? -errno : 0;
+}
+
+static int start_child(struct spawner *s, struct run *run, struct ns_child *child)
+{
+        struct clone_args args = { .flags = RUN_NAMESPACES | CLONE_PIDFD, .exit_signal = SIGCHLD };
+        int pair[2], r;
+        long pid;
+
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+                return -errno;
+        child->spawner_fd = pair[1];
+        args.pidfd = (uint64_t)(uintptr_t)&run->pidfd;
+        pid = syscall(SYS_clone3, &args, sizeof(args));
+        if (pid == 0) {
+                close(pair[0]);
+                ns_child_main(child);
+        }
+        r = pid < 0 ? -errno : 0;
+        rv_close(pair[1]);
+        if (r < 0) {
+                rv_close(pair[0]);
+                return r;
+        }
+        run->pid = (pid_t)pid;
+        run->sync_fd = pair[0];
+        r = map_ids(run);
+        if (r == 0)
+                r = watch(s, run->sync_fd, &run->sync_fd);
+        if (r == 0)
+                r = watch(s, run->pidfd, &run->pidfd);
+        if (r == 0)
+                r = watch(s, run->cgroup.oom_event_fd, &run->cgroup.oom_event_fd);
+        return r;
+}
+
+static void launch_in(struct spawner *s, struct run *run, const struct rv_spawn_request *q, const int *fds)
+{
+        struct rv_cgroup_limits limits = { .memory_bytes = (uint64_t)q->memory_mib << 20, .pids = q->pids, .cpus_milli = q->cpus_milli };
+        struct ns_child child = {
+                .payload_fd = fds[RV_SPAWN_FD_PAYLOAD],
+                .writable_bytes = (uint64_t)q->memory_mib << 19,
+                .writable_inodes = (uint64_t)q->memory_mib * 128,
+                .has_own_uid = true,
+                .init = { .control_fd = fds[RV_SPAWN_FD_CONTROL], .stdin_fd = fds[RV_SPAWN_FD_STDIN],
+                          .stdout_fd = fds[RV_SPAWN_FD_STDOUT], .stderr_fd = fds[RV_SPAWN_FD_STDERR],
+                          .language = q->language, .memory_mib = q->memory_mib,
+                          .uid = NS_PROGRAM_UID, .gid = NS_PROGRAM_UID, .has_own_uid = true },
+        };
+        struct rv_error err = { 0 };
+        char name[64];
+        int r;
+
+        child.runtime = find_runtime(s, q->runtime, &err);
+        if (!child.runtime || rv_runtime_interpreter(child.runtime, q->language, &child.init.interpreter, &err) < 0) {
+                spawner_fail(s, q->id, RV_BACKEND_FAULT_RUNTIME, err.code, "find the interpreter", err.message);
+                return;
+        }
+        r = rv_uid_take(s->config->uid_first, s->config->uid_last, &run->uids, &err);
+        if (r < 0) {
+                spawner_fail(s, q->id, RV_BACKEND_FAULT_SETUP, r, "take a user id", err.message);
+                return;
+        }
+        snprintf(name, sizeof(name), "reeve-%s-%u", s->place.instance, ++s->n_made);
+        r = rv_cgroup_make(&s->place, name, &limits, &run->cgroup, &err);
+        if (r < 0) {
+                spawner_fail(s, q->id, RV_BACKEND_FAULT_CAPABILITY, r, "memory", err.message);
+                return;
+        }
+        child.cgroup = &run->cgroup;
+        r = start_child(s, run, &child);
+        if (r < 0) {
+                snprintf(err.message, sizeof(err.message), "cannot start a process in new namespaces: %s; see reeve doctor", strerror(-r));
+                spawner_fail(s, q->id, RV_BACKEND_FAULT_SETUP, r, "clone", err.message);
+                run->has_failed = true;
+        }
+}
+
+void spawner_launch(struct spawner *s, const struct rv_spawn_request *q, const int fds[RV_SPAWN_FD_MAX_])
+{
+        const char *fault = find_fault(s, q);
+        struct run *run = NULL;
+
+        if (fault)
+                spawner_fail(s, q->id, RV_BACKEND_FAULT_SETUP, EINVAL, "check the request", fault);
+        else if (q->network != RV_PLAN_NETWORK_NONE)
+                spawner_fail(s, q->id, RV_BACKEND_FAULT_CAPABILITY, EOPNOTSUPP, "network", "this build has no network modes but none");
+        else if (!s->has_place)
+                spawner_fail(s, q->id, RV_BACKEND_FAULT_CAPABILITY, s->place_error.code, "memory", s->place_error.message);
+        else if (!(run = calloc(1, sizeof(*run))))
+                spawner_fail(s, q->id, RV_BACKEND_FAULT_SETUP, ENOMEM, "start", "the spawner is out of memory");
+        if (run) {
+                run->id = q->id;
+                run->pidfd = run->sync_fd = run->box_fd = run->uids.lock_fd = run->cgroup.oom_event_fd = -EBADF;
+                for (int i = 0; i < RV_CGROUP_MAX_; i++)
+                        run->cgroup.dir_fd[i] = run->cgroup.tasks_fd[i] = -EBADF;
+                launch_in(s, run, q, fds);
+                if (run->pid > 0) {
+                        run->next = s->runs;
+                        s->runs = run;
+                        if (run->has_failed)
+                                run_kill(run);
+                } else {
+                        rv_cgroup_remove(&s->place, &run->cgroup);
+                        rv_uid_release(&run->uids);
+                        rv_close(run->pidfd);
+                        free(run);
+                }
+        }
+        for (int i = 0; i < RV_SPAWN_FD_MAX_; i++)
+                rv_close(fds[i]);
+}

@@ -1,0 +1,175 @@
+#include "spawner.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "setup.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define RESULT_FILE ".reeve-result"
+#define OOM_WATCH_US (1000 * 1000)
+
+void run_kill(struct run *run)
+{
+        if (run->pidfd >= 0)
+                (void)syscall(SYS_pidfd_send_signal, run->pidfd, SIGKILL, NULL, 0);
+}
+
+/* One message of the child, with the descriptor that READY carries. */
+static ssize_t receive(int fd, struct ns_message *m, int *ret_fd)
+{
+        union {
+                struct cmsghdr head;
+                char bytes[CMSG_SPACE(sizeof(int))];
+        } control = { 0 };
+        struct iovec iov = { .iov_base = m, .iov_len = sizeof(*m) };
+        struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+        struct cmsghdr *c;
+        ssize_t n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+
+        *ret_fd = -EBADF;
+        c = n < 0 ? NULL : CMSG_FIRSTHDR(&message);
+        if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
+                memcpy(ret_fd, CMSG_DATA(c), sizeof(*ret_fd));
+        return n;
+}
+
+static void on_joined(struct spawner *s, struct run *run)
+{
+        struct rv_spawn_event event = { .struct_size = sizeof(event), .kind = RV_SPAWN_HELD, .memory_limit_bytes = run->cgroup.memory_limit_bytes };
+        struct ns_message proceed = { .kind = NS_PROCEED };
+        struct rv_error err = { 0 };
+        int r;
+
+        /* It builds its root meanwhile: what holds the program is the loop, which waits for this. */
+        if (send(run->sync_fd, &proceed, sizeof(proceed), MSG_NOSIGNAL) < 0)
+                return;
+        r = rv_cgroup_verify(&s->place, &run->cgroup, run->pid, &err);
+        if (r < 0) {
+                run->has_failed = true;
+                spawner_fail(s, run->id, RV_BACKEND_FAULT_SETUP, r, "verify the cgroups", err.message);
+                run_kill(run);
+                return;
+        }
+        spawner_report(s, run->id, &event, -EBADF);
+}
+
+void run_on_sync(struct spawner *s, struct run *run)
+{
+        struct ns_message m = { 0 };
+        char text[RV_REASON_SIZE];
+        int fd;
+        ssize_t n = receive(run->sync_fd, &m, &fd);
+
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+                return;
+        if (n == (ssize_t)sizeof(m) && m.kind == NS_JOINED && !run->has_failed) {
+                on_joined(s, run);
+        } else if (n == (ssize_t)sizeof(m) && m.kind == NS_READY) {
+                rv_close(run->box_fd);
+                run->box_fd = rv_take_fd(&fd);
+        } else if (n == (ssize_t)sizeof(m) && m.kind == NS_FAILED && !run->has_failed) {
+                m.step[sizeof(m.step) - 1] = 0;
+                run->has_failed = true;
+                snprintf(text, sizeof(text), "cannot %s: %s; see reeve doctor", m.step, strerror(m.fault_errno));
+                spawner_fail(s, run->id, RV_BACKEND_FAULT_SETUP, m.fault_errno, m.step, text);
+        } else {
+                run->sync_fd = rv_close(run->sync_fd);    /* leaves the epoll set, too */
+        }
+        rv_close(fd);
+}
+
+/*
+ * v1 kills one process of a run and lets the rest go on; the whole run is ended as soon as its counter shows
+ * such a kill at its own limit. The event comes before the counter moves, so look again for a while.
+ */
+void run_on_oom(struct spawner *s, struct run *run)
+{
+        struct rv_cgroup_counters counters;
+        uint64_t n;
+
+        (void)s;
+        if (read(run->cgroup.oom_event_fd, &n, sizeof(n)) > 0)
+                run->oom_until_us = rv_boot_us() + OOM_WATCH_US;
+        rv_cgroup_count(&run->cgroup, &counters);
+        if (counters.n_oom_kills && counters.is_memory_limit_reached) {
+                run->is_memory_stop = true;
+                run_kill(run);
+        }
+        if (run->is_memory_stop || rv_boot_us() > run->oom_until_us)
+                run->oom_until_us = 0;
+}
+
+/* Opened, never read, by the privileged side: the loop judges what it is. */
+static int open_result(const struct run *run, struct rv_spawn_event *event)
+{
+        int fd;
+
+        if (run->box_fd < 0)
+                return -EBADF;
+        fd = openat(run->box_fd, RESULT_FILE, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        if (fd < 0 && errno != ENOENT)
+                snprintf(event->result_note, sizeof(event->result_note), "the result file cannot be read: %s",
+                         errno == ELOOP ? "it is a link" : strerror(errno));
+        return fd;
+}
+
+static void unlink_run(struct spawner *s, struct run *run)
+{
+        for (struct run **p = &s->runs; *p; p = &(*p)->next)
+                if (*p == run) {
+                        *p = run->next;
+                        return;
+                }
+}
+
+void run_on_end(struct spawner *s, struct run *run)
+{
+        struct rv_spawn_event event = { .struct_size = sizeof(event), .kind = RV_SPAWN_ENDED, .result_fd = -1 };
+        struct rv_spawn_event removed = { .struct_size = sizeof(removed), .kind = RV_SPAWN_REMOVED, .result_fd = -1 };
+        struct rv_cgroup_counters counters;
+        uint64_t id = run->id;
+        bool has_failed;
+        siginfo_t info;
+        int result_fd, r;
+
+        /* A child that failed says so before it dies: read that first. */
+        while (run->sync_fd >= 0 && !run->has_failed)
+                run_on_sync(s, run);
+        while (waitid(P_PIDFD, (id_t)run->pidfd, &info, WEXITED) < 0 && errno == EINTR)
+                ;
+        rv_cgroup_count(&run->cgroup, &counters);
+        event.was_stopped = run->was_stopped;
+        event.is_memory_stop = run->is_memory_stop;
+        event.cpu_us = counters.cpu_us;
+        event.peak_memory_bytes = counters.peak_memory_bytes;
+        event.memory_limit_bytes = run->cgroup.memory_limit_bytes;
+        event.peak_processes = counters.peak_processes;
+        event.n_oom_kills = counters.n_oom_kills;
+        event.is_memory_limit_reached = counters.is_memory_limit_reached;
+        has_failed = run->has_failed;
+        if (!has_failed) {
+                result_fd = open_result(run, &event);
+                spawner_report(s, id, &event, result_fd);
+                rv_close(result_fd);
+        }
+        unlink_run(s, run);
+        rv_close(run->box_fd);
+        rv_close(run->sync_fd);
+        rv_close(run->pidfd);
+        r = rv_cgroup_remove(&s->place, &run->cgroup);
+        rv_uid_release(&run->uids);
+        free(run);
+        if (r < 0)
+                snprintf(removed.fault_text, sizeof(removed.fault_text), "a cgroup of the run could not be removed: %s", strerror(-r));
+        removed.fault_errno = -r;
+        spawner_report(s, id, &removed, -EBADF);
+}

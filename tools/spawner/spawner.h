@@ -1,0 +1,60 @@
+/*
+ * spawner.h - the one process of reeve with privilege
+ *
+ * Single-threaded, started before anything is read from a caller. It reads the configuration itself, takes
+ * `struct rv_spawn_request` from the loop, builds each run's isolation, and reports. It parses nothing that
+ * a caller or a program wrote. When the loop's end of the channel closes it kills every run, removes what is
+ * left and ends.
+ *
+ *   launch() -> HELD -> [ENDED -> REMOVED]      or FAILED at any time before ENDED
+ */
+#pragma once
+
+#include "cgroup.h"
+#include "runtime.h"
+#include "spawn_msg.h"
+#include "uid.h"
+
+#define SPAWNER_CHANNEL_FD 3
+
+struct run {
+        struct run *next;
+        uint64_t id;
+        pid_t pid;
+        int pidfd, sync_fd, box_fd;
+        struct rv_cgroup cgroup;
+        struct rv_uid_pair uids;
+        bool has_failed;             /* FAILED was reported: nothing more is, but it is cleaned up */
+        bool was_stopped, is_memory_stop;
+        uint64_t oom_until_us;       /* a kill for memory was announced: look at the counter until then; 0: no */
+};
+
+struct spawner {
+        struct rv_config *config;
+        struct rv_cgroup_place place;
+        bool has_place;
+        struct rv_error place_error; /* why not */
+        struct rv_runtime *runtimes; /* by the configuration's index; config NULL until first used */
+        int epoll_fd, channel_fd;
+        struct run *runs;
+        unsigned n_made;             /* names cgroups */
+        bool is_closing;
+};
+
+/** spawner_launch() - begin a run: FAILED is reported if that goes wrong. Context: spawner. Ownership: takes the @fds. Return: none */
+void spawner_launch(struct spawner *s, const struct rv_spawn_request *request, const int fds[RV_SPAWN_FD_MAX_]);
+
+/** spawner_report() - send one event about a run; @result_fd is lent. Context: spawner. Ownership: borrows. Return: none */
+void spawner_report(struct spawner *s, uint64_t id, struct rv_spawn_event *event, int result_fd);
+
+/** spawner_fail() - report FAILED. Context: spawner. Ownership: borrows. Return: none */
+void spawner_fail(struct spawner *s, uint64_t id, enum rv_backend_fault fault, int e, const char *step, const char *text);
+
+/** run_on_sync() - a message of the child is there, or its end closed. Context: spawner. Ownership: borrows. Return: none */
+void run_on_sync(struct spawner *s, struct run *run);
+/** run_on_oom() - the run met its memory limit, or it is time to look again. Context: spawner. Ownership: borrows. Return: none */
+void run_on_oom(struct spawner *s, struct run *run);
+/** run_on_end() - PID 1 is dead, and with it all of the run: report, remove, free. Context: spawner. Ownership: takes @run. Return: none */
+void run_on_end(struct spawner *s, struct run *run);
+/** run_kill() - kill every process of the run. Context: spawner. Ownership: borrows. Return: none */
+void run_kill(struct run *run);
