@@ -374,8 +374,7 @@ static int make_directory(const struct rv_cgroup_place *place, int i, struct rv_
         return 0;
 }
 
-int rv_cgroup_make(const struct rv_cgroup_place *place, const char *name, const struct rv_cgroup_limits *limits,
-                   struct rv_cgroup *ret, struct rv_error *err)
+int rv_cgroup_make(const struct rv_cgroup_place *place, const char *name, struct rv_cgroup *ret, struct rv_error *err)
 {
         struct rv_cgroup cg = { .oom_event_fd = -EBADF };
         int r = 0;
@@ -387,12 +386,6 @@ int rv_cgroup_make(const struct rv_cgroup_place *place, const char *name, const 
                 if (place->h[i].dir_fd >= 0)
                         r = make_directory(place, i, &cg, err);
         if (r == 0)
-                r = limit_memory(place, &cg, limits->memory_bytes, err);
-        if (r == 0)
-                r = set_limit(place, RV_CGROUP_PIDS, cg.dir_fd[RV_CGROUP_PIDS], "pids.max", limits->pids, NULL, err);
-        if (r == 0)
-                r = limit_cpu(place, &cg, limits->cpus_milli, err);
-        if (r == 0)
                 r = watch_oom(&cg, err);
         if (r < 0) {
                 rv_cgroup_remove(place, &cg);
@@ -400,6 +393,19 @@ int rv_cgroup_make(const struct rv_cgroup_place *place, const char *name, const 
         }
         *ret = cg;
         return 0;
+}
+
+int rv_cgroup_limit(const struct rv_cgroup_place *place, struct rv_cgroup *cg, const struct rv_cgroup_limits *limits,
+                    struct rv_error *err)
+{
+        int r;
+
+        r = limit_memory(place, cg, limits->memory_bytes, err);
+        if (r == 0)
+                r = set_limit(place, RV_CGROUP_PIDS, cg->dir_fd[RV_CGROUP_PIDS], "pids.max", limits->pids, NULL, err);
+        if (r == 0)
+                r = limit_cpu(place, cg, limits->cpus_milli, err);
+        return rv_trace(r);
 }
 
 int rv_cgroup_join(const struct rv_cgroup *cg)

@@ -68,15 +68,24 @@ int rv_cgroup_place_open(const char *configured, struct rv_cgroup_place *ret, st
 void rv_cgroup_place_close(struct rv_cgroup_place *place);
 
 /**
- * rv_cgroup_make() - make a run's cgroups, write the limits and read them back
+ * rv_cgroup_make() - make a run's cgroups, still without limits
  * @name: unique in the place; a file name
  *
  * Context:   may block
  * Ownership: release with rv_cgroup_remove()
- * Return:    0; -errno with nothing left: @err names the file that could not be made or did not take its value
+ * Return:    0; -errno with nothing left: @err names the file that could not be made
  */
-int rv_cgroup_make(const struct rv_cgroup_place *place, const char *name, const struct rv_cgroup_limits *limits,
-                   struct rv_cgroup *ret, struct rv_error *err);
+int rv_cgroup_make(const struct rv_cgroup_place *place, const char *name, struct rv_cgroup *ret, struct rv_error *err);
+
+/**
+ * rv_cgroup_limit() - write a run's limits and read them back, before anything joins
+ *
+ * Context:   may block
+ * Ownership: borrows
+ * Return:    0; -errno: @err names the file that did not take its value
+ */
+int rv_cgroup_limit(const struct rv_cgroup_place *place, struct rv_cgroup *cg, const struct rv_cgroup_limits *limits,
+                    struct rv_error *err);
 
 /** rv_cgroup_join() - put the calling single-threaded process in. Async-signal-safe. Context: between clone and exec. Ownership: borrows. Return: 0 or -errno */
 int rv_cgroup_join(const struct rv_cgroup *cg);

@@ -16,7 +16,7 @@ static const char *const hidden[] = {
         "/usr/lib64/python3*/site-packages",
         "/usr/lib/node_modules",
         "/usr/lib/nodejs",
-        "/usr/lib/*/nodejs",
+        "/usr/lib/*-linux-gnu*/nodejs",
         "/usr/share/node_modules",
         "/etc/ssl/private",
 };

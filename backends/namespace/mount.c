@@ -1,4 +1,4 @@
-#include "setup.h"
+#include "mount.h"
 
 #include "node_preload.h"
 

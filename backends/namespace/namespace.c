@@ -1,6 +1,11 @@
-#include "namespace.h"
-
-#include "base/fd.h"
+/*
+ * namespace.c - the backend `namespace`: Linux namespaces, cgroups, seccomp, in one shared kernel
+ *
+ * This is its half in the loop: it makes the pipes, asks the spawner for the sandbox (setup.c is the other
+ * half), releases the program, watches and reports. See reeve/backend.h for the calls.
+ */
+#include "builtin.h"
+#include "common.h"
 #include "payload.h"
 #include "spawn_msg.h"
 
@@ -34,6 +39,7 @@ struct ns_run {
         struct rv_host_timer *timer;         /* while dying: teardown_ms; while reading on: collect_ms */
         struct ns_pipe pipes[2];
         size_t n_stdin_written;
+        uint64_t start_us;                   /* CLOCK_BOOTTIME of the interpreter's exec */
         bool is_held, may_go, is_released, is_ended;   /* is_ended: the spawner's last word on it is there */
         bool is_observed, is_removed, is_clean, wants_release;
         enum rv_stop stop;
@@ -179,6 +185,7 @@ static bool take_report(struct ns_run *r)
         }
         if (m.kind == RV_INIT_STARTED && r->is_released && r->seen.started != RV_STARTED_YES) {
                 r->seen.started = RV_STARTED_YES;
+                r->start_us = m.start_us;
                 r->host->started(r->host->ctx, r->run, m.start_us);
         } else if (m.kind == RV_INIT_EXITED && r->seen.started == RV_STARTED_YES && !r->seen.has_wait_status) {
                 r->seen.has_wait_status = 1;
@@ -220,6 +227,8 @@ static void on_spawn_ended(struct ns_run *r, const struct rv_spawn_event *e)
 {
         while (take_report(r))
                 ;
+        if (r->seen.started == RV_STARTED_YES && !r->seen.has_wait_status)
+                r->seen.wall_us = rv_boot_us() - r->start_us;      /* killed: nobody saw the program itself end */
         r->seen.was_stopped = e->was_stopped;
         if (e->is_memory_stop && !r->stop) {
                 r->stop = RV_STOP_MEMORY_LIMIT;

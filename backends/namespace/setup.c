@@ -1,4 +1,4 @@
-#include "setup.h"
+#include "mount.h"
 
 #include <fcntl.h>
 #include <linux/keyctl.h>

@@ -140,12 +140,13 @@ int raw_version(lua_State *L)
 
 static void parse_argument(lua_State *L, int index, enum rv_version_order order, struct rv_version *ret)
 {
+        const char *text;
         size_t n;
-        const char *text = luaL_checklstring(L, index, &n);
 
-        rv_engine_charge_bytes(L, n);
         if (lua_type(L, index) != LUA_TSTRING)
-                rv_engine_raise(L, "version.compare takes versions as text, as a number would lose zeros");
+                rv_engine_raise(L, "version.compare takes versions as text; 1.10 as a number would be 1.1");
+        text = lua_tolstring(L, index, &n);
+        rv_engine_charge_bytes(L, n);
         if (rv_version_parse(order, text, n, ret) < 0)
                 rv_engine_raise(L, "version.compare: '%.80s' is no version of %s", text, order == RV_VERSION_SEMVER ? "SemVer" : "PEP 440");
 }

@@ -43,8 +43,8 @@ static bool is_same_name(const struct rv_jsonscan *s, uint32_t ia, uint32_t ib)
                memcmp(s->names.data + a->name_at, s->names.data + b->name_at, a->name_bytes) == 0;
 }
 
-static int add_member_fault(const struct rv_jsonscan *s, uint32_t i, struct rv_problem *problem, enum rv_fault_code code,
-                            const char *message)
+static int add_member_fault(const struct rv_jsonscan *s, uint32_t i, struct rv_problem *problem,
+                            enum rv_fault_code code, const char *message)
 {
         _cleanup_(rv_buf_fini) struct rv_buf pointer = { 0 };
         int r;

@@ -54,7 +54,7 @@ static int check_kind(const char *text, size_t n, struct rv_fault *fault)
                 return FAIL(fault, UNSUPPORTED, "a URL is not taken: write its host name alone, without scheme and path");
         if (has_any(text, n, "@"))
                 return FAIL(fault, UNSUPPORTED, "\"user@\" is not taken: write the host name alone");
-        if (n_colons > 1 || has_any(text, n, "[]"))
+        if (n_colons > 1 || text[0] == '[')
                 return FAIL(fault, UNSUPPORTED, "IP addresses are not taken: name a domain");
         if (has_any(text, n, "/?#\\"))
                 return FAIL(fault, UNSUPPORTED, "a path is not taken: write the host name alone");

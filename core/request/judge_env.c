@@ -4,12 +4,17 @@
 
 #include <string.h>
 
+static bool is_letter(char c)
+{
+        return ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '_';
+}
+
 static bool is_env_name(const char *name)
 {
-        if (!((*name | 0x20) >= 'a' && (*name | 0x20) <= 'z') && *name != '_')
+        if (!is_letter(*name))
                 return false;
         while (*++name)
-                if (!((*name | 0x20) >= 'a' && (*name | 0x20) <= 'z') && *name != '_' && !(*name >= '0' && *name <= '9'))
+                if (!is_letter(*name) && !(*name >= '0' && *name <= '9'))
                         return false;
         return true;
 }

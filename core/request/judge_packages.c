@@ -39,7 +39,8 @@ static void find_repeated(struct rv_judge *j, const struct rv_package *p, size_t
                 if (!p[i].name)
                         continue;
                 for (size_t k = 0; k < i; k++) {
-                        if (!p[k].name || strcmp(p[k].name, p[i].name) != 0 || strcmp(p[k].requested, p[i].requested) == 0)
+                        if (!p[k].name || strcmp(p[k].name, p[i].name) != 0 ||
+                            strcmp(p[k].requested, p[i].requested) == 0)
                                 continue;
                         snprintf(pointer, sizeof(pointer), "/packages/%zu", i);
                         rv_problem_add(j->problem, pointer, RV_FAULT_DUPLICATE,

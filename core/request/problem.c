@@ -130,9 +130,11 @@ json_t *rv_problem_to_json(const struct rv_problem *p)
                 json_decref(errors);
                 return NULL;
         }
-        o = json_pack("{s:s, s:s, s:s, s:i, s:s*}", "schema", "reeve.problem/1", "type", p->type, "title", p->title,
-                      "status", p->status, "detail", p->detail[0] ? p->detail : NULL);
-        if (!o || json_object_set(o, "errors", errors) < 0) {
+        o = json_pack("{s:s, s:s, s:s, s:i}", "schema", "reeve.problem/1", "type", p->type, "title", p->title, "status",
+                      p->status);
+        if (p->detail[0])
+                r = json_object_set_new(o, "detail", json_string(p->detail));
+        if (r < 0 || json_object_set(o, "errors", errors) < 0) {
                 json_decref(o);
                 o = NULL;
         }
@@ -147,7 +149,8 @@ int rv_pointer_append(struct rv_buf *pointer, const char *token, size_t n)
         for (size_t i = 0; i < n; i++)
                 escaped += token[i] == '~' || token[i] == '/';
         /* What cannot be written in JSON, or in the C string that a pointer is kept in, has no pointer. */
-        if (pointer->size + 1 + escaped > RV_PROBLEM_POINTER_MAX || memchr(token, 0, n) || !rv_utf8_check(token, n, NULL))
+        if (pointer->size + 1 + escaped > RV_PROBLEM_POINTER_MAX || memchr(token, 0, n) ||
+            !rv_utf8_check(token, n, NULL))
                 return 1;
         rv_buf_putc(pointer, '/');
         for (size_t i = 0; i < n; i++) {

@@ -107,7 +107,7 @@ static int judge_unknown(struct rv_judge *j, const json_t *value)
                 r = rv_buf_error(&pointer);
                 if (r == 0)
                         rv_problem_add(j->problem, pointer.size ? pointer.data : "", RV_FAULT_UNKNOWN,
-                                       "a request has no member %s", rv_fault_quote(names[i], strlen(names[i]), quote));
+                                       "a request has no member %s; \"reeve schema request\" shows all", rv_fault_quote(names[i], strlen(names[i]), quote));
         }
         return r < 0 ? rv_trace(r) : 0;
 }
@@ -144,25 +144,30 @@ static size_t fault_rank(const struct rv_problem_fault *fault)
         return field_index(name, strcspn(name, "/"));
 }
 
+static int compare_faults(const struct rv_problem_fault *a, const struct rv_problem_fault *b)
+{
+        size_t rank_a = fault_rank(a), rank_b = fault_rank(b);
+
+        if (rank_a != rank_b)
+                return rank_a < rank_b ? -1 : 1;
+        return rank_a < RV_N_ELEMENTS(fields) ? 0 : strcmp(a->pointer, b->pointer);
+}
+
 /*
  * Duplicates are found before anything else is judged; here they join the other faults of their field. By
  * insertion, as it must be stable, and there are RV_PROBLEM_FAULTS_MAX at most.
  */
 static void sort_faults(struct rv_problem *problem)
 {
+        struct rv_problem_fault *faults = problem->faults;
+
         for (size_t i = 1; i < problem->n_faults; i++) {
-                struct rv_problem_fault fault = problem->faults[i];
-                size_t rank = fault_rank(&fault), at = i;
+                struct rv_problem_fault fault = faults[i];
+                size_t at = i;
 
-                for (; at > 0; at--) {
-                        size_t before = fault_rank(&problem->faults[at - 1]);
-
-                        if (before < rank || (before == rank && (rank < RV_N_ELEMENTS(fields) ||
-                                                                 strcmp(problem->faults[at - 1].pointer, fault.pointer) <= 0)))
-                                break;
-                        problem->faults[at] = problem->faults[at - 1];
-                }
-                problem->faults[at] = fault;
+                for (; at > 0 && compare_faults(&faults[at - 1], &fault) > 0; at--)
+                        faults[at] = faults[at - 1];
+                faults[at] = fault;
         }
 }
 
@@ -172,7 +177,8 @@ static struct rv_problem *new_problem(void)
 }
 
 /* Judge @value, or where it is NULL only hand out the faults that reading the text gave. */
-static int finish(const json_t *value, struct rv_problem **problem, struct rv_request **ret, struct rv_problem **ret_problem)
+static int finish(const json_t *value, struct rv_problem **problem, struct rv_request **ret,
+                  struct rv_problem **ret_problem)
 {
         _cleanup_(rv_request_freep) struct rv_request *request = calloc(1, sizeof(*request));
         int r;
@@ -239,7 +245,7 @@ static json_t *canonical_network(const struct rv_request *q)
 
 json_t *rv_request_canonical(const struct rv_request *q, bool with_key)
 {
-        json_t *packages = json_array(), *env = json_object();
+        json_t *packages = json_array(), *env = json_object(), *o;
         int r = 0;
 
         for (size_t i = 0; i < q->n_packages && r == 0; i++)
@@ -251,9 +257,13 @@ json_t *rv_request_canonical(const struct rv_request *q, bool with_key)
                 json_decref(env);
                 return NULL;
         }
-        return json_pack("{s:s, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:s*}", "language", languages[q->language], "source",
-                         json_stringn(q->source, q->source_bytes), "timeout_s", (json_int_t)q->timeout_s, "memory_mib",
-                         (json_int_t)q->memory_mib, "packages", packages, "env", env, "network", canonical_network(q),
-                         "stdin", json_stringn(q->stdin_data, q->stdin_bytes), "idempotency_key",
-                         with_key ? q->idempotency_key : NULL);
+        o = json_pack("{s:s, s:o, s:I, s:I, s:o, s:o, s:o, s:o}", "language", languages[q->language], "source",
+                      json_stringn(q->source, q->source_bytes), "timeout_s", (json_int_t)q->timeout_s, "memory_mib",
+                      (json_int_t)q->memory_mib, "packages", packages, "env", env, "network", canonical_network(q),
+                      "stdin", json_stringn(q->stdin_data, q->stdin_bytes));
+        if (with_key && q->idempotency_key && json_object_set_new(o, "idempotency_key", json_string(q->idempotency_key)) < 0) {
+                json_decref(o);
+                return NULL;
+        }
+        return o;
 }

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-/* jansson's *_new calls take NULL for a value and then fail, so one check of the result is enough. */
+/* jansson's *_new calls take NULL for an object or a value and then fail, so one check of the result is enough. */
 static json_t *describe(json_t *schema, enum rv_bound_id id)
 {
         if (json_object_set_new(schema, "description", json_string(rv_bounds[id].text)) < 0) {
@@ -15,9 +15,15 @@ static json_t *describe(json_t *schema, enum rv_bound_id id)
 static json_t *string_schema(enum rv_bound_id id, const char *pattern)
 {
         const struct rv_bound *b = &rv_bounds[id];
+        json_t *o = json_pack("{s:s, s:I, s:I}", "type", "string", "minLength", (json_int_t)b->minimum, "maxLength",
+                              (json_int_t)b->maximum);
 
-        return describe(json_pack("{s:s, s:I, s:I, s:s*}", "type", "string", "minLength", (json_int_t)b->minimum,
-                                  "maxLength", (json_int_t)b->maximum, "pattern", pattern), id);
+        /* Not by "s*" of json_pack(), which leaves out what it has no memory for. */
+        if (pattern && json_object_set_new(o, "pattern", json_string(pattern)) < 0) {
+                json_decref(o);
+                return NULL;
+        }
+        return describe(o, id);
 }
 
 static json_t *integer_schema(enum rv_bound_id id)

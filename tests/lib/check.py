@@ -227,7 +227,7 @@ def count_conformance(text):
 def style(c):
     """What needs no build."""
     c.step("format", [[PYTHON, "tests/lib/check_format.py", "--self-test"], [PYTHON, "tests/lib/check_format.py"]])
-    for name in ("includes", "headers", "words", "docs"):
+    for name in ("includes", "headers", "sizes", "words", "docs"):
         script = f"tests/lib/check_{name}.py"
         c.step(name, [[PYTHON, script, "--self-test"], [PYTHON, script]])
     c.step("luacheck", ["luacheck", "--quiet", "--no-color"] + (tree.files(".lua") or ["--version"]))

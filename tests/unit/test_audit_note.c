@@ -147,6 +147,22 @@ static void cache_is_not_trusted(void **state)
         }
 }
 
+/* A line is there, but not the one that the cache was made of: a log put back from a copy, say. */
+static void cache_of_another_line(void **state)
+{
+        _cleanup_(rv_log_closep) struct rv_log *log = open_log(state);
+        _cleanup_(rv_buf_fini) struct rv_buf b = { 0 };
+        char text[512], sha256[RV_SHA256_HEX_SIZE];
+        int n;
+
+        assert_int_equal(note(log, "config", NULL, "sha256:a"), 1);
+        read_segment(state, &b);
+        rv_sha256_hex("another line", 12, sha256);
+        n = snprintf(text, sizeof(text), "00000000000000000000.jsonl 0 %zu %s sha256:b\n", b.size - 1, sha256);
+        assert_int_equal(rv_write_file(in_state(state, "audit/last/config"), text, (size_t)n, 0600, false), 0);
+        assert_int_equal(note(log, "config", NULL, "sha256:a"), 0);
+}
+
 /* A record that only holds the words is none of the kind. */
 static void look_alikes(void **state)
 {
@@ -203,6 +219,7 @@ int main(void)
                 TMP(record_holds_digest_and_body),
                 TMP(refused),
                 TMP(cache_is_not_trusted),
+                TMP(cache_of_another_line),
                 TMP(look_alikes),
                 TMP(many_at_once_write_one),
                 TMP(crash_before_the_cache),

@@ -42,10 +42,11 @@ static void schema_has_the_tables_figures(void **state)
         for (size_t i = 0; i < RV_N_ELEMENTS(places); i++) {
                 const struct rv_bound *b = &rv_bounds[places[i].id];
                 const json_t *at = find(schema, places[i].path);
-                const json_t *minimum = json_object_get(at, places[i].minimum), *maximum = json_object_get(at, places[i].maximum);
+                const json_t *minimum = json_object_get(at, places[i].minimum);
+                const json_t *maximum = json_object_get(at, places[i].maximum);
 
-                if (!json_is_integer(minimum) || json_integer_value(minimum) != b->minimum || !json_is_integer(maximum) ||
-                    json_integer_value(maximum) != b->maximum)
+                if (!json_is_integer(minimum) || json_integer_value(minimum) != b->minimum ||
+                    !json_is_integer(maximum) || json_integer_value(maximum) != b->maximum)
                         fail_msg("%s: the schema and the table differ", b->name);
                 if (b->otherwise >= 0)
                         assert_int_equal(json_integer_value(json_object_get(at, "default")), b->otherwise);
@@ -67,7 +68,8 @@ static void schema_and_table_have_the_same_members(void **state)
                 n_members++;
                 if (!json_object_get(properties, name))
                         fail_msg("%s is not in the schema", name);
-                if ((rv_bounds[i].otherwise == RV_BOUND_REQUIRED) != (strcmp(name, "language") == 0 || strcmp(name, "source") == 0))
+                if ((rv_bounds[i].otherwise == RV_BOUND_REQUIRED) !=
+                    (strcmp(name, "language") == 0 || strcmp(name, "source") == 0))
                         fail_msg("%s: the schema requires language and source", name);
         }
         assert_int_equal(json_object_size(properties), n_members);
@@ -130,15 +132,18 @@ static json_t *value_of(enum rv_bound_id id, int64_t n)
 
 static void judging_uses_the_tables_figures(void **state)
 {
-        static const enum rv_bound_id ids[] = { RV_BOUND_ID_source, RV_BOUND_ID_timeout_s, RV_BOUND_ID_memory_mib, RV_BOUND_ID_packages,
-                                                RV_BOUND_ID_env, RV_BOUND_ID_idempotency_key, RV_BOUND_ID_input };
+        static const enum rv_bound_id ids[] = {
+                RV_BOUND_ID_source, RV_BOUND_ID_timeout_s, RV_BOUND_ID_memory_mib, RV_BOUND_ID_packages,
+                RV_BOUND_ID_env, RV_BOUND_ID_idempotency_key, RV_BOUND_ID_input,
+        };
 
         for (size_t i = 0; i < RV_N_ELEMENTS(ids); i++) {
                 const struct rv_bound *b = &rv_bounds[ids[i]];
                 char pointer[64];
 
                 snprintf(pointer, sizeof(pointer), "/%s", b->name);
-                if (judge(b->name, value_of(ids[i], b->minimum), pointer) || judge(b->name, value_of(ids[i], b->maximum), pointer))
+                if (judge(b->name, value_of(ids[i], b->minimum), pointer) ||
+                    judge(b->name, value_of(ids[i], b->maximum), pointer))
                         fail_msg("%s: a value at its bound is refused", b->name);
                 if (b->minimum > 0 && !judge(b->name, value_of(ids[i], b->minimum - 1), pointer))
                         fail_msg("%s: a value below its bound is taken", b->name);
@@ -177,18 +182,20 @@ static void the_contract(void **state)
                 { RV_BOUND_ID_output, 0, 1000000, RV_BOUND_NO_DEFAULT },
                 { RV_BOUND_ID_errors, 0, 100000, RV_BOUND_NO_DEFAULT },
         };
+        int64_t pairs, escapes;
 
         for (size_t i = 0; i < RV_N_ELEMENTS(contract); i++) {
                 const struct rv_bound *b = &rv_bounds[contract[i].id];
 
-                if (b->minimum != contract[i].minimum || b->maximum != contract[i].maximum || b->otherwise != contract[i].otherwise)
+                if (b->minimum != contract[i].minimum || b->maximum != contract[i].maximum ||
+                    b->otherwise != contract[i].otherwise)
                         fail_msg("%s is not as the contract says", b->name);
         }
         assert_int_equal(RV_BOUND_MAX(domain), RV_DOMAIN_SIZE - 1);
         /* A request within all its bounds fits the document's, also with every character escaped as a pair. */
-        assert_true((int64_t)RV_BOUND_MAX(document) > 12LL * (RV_BOUND_MAX(source) + RV_BOUND_MAX(input) +
-                                                             RV_BOUND_MAX(package) * RV_BOUND_MAX(packages)) +
-                                                       6LL * (RV_BOUND_MAX(env_bytes) + RV_BOUND_MAX(domain) * RV_BOUND_MAX(domains)));
+        pairs = RV_BOUND_MAX(source) + RV_BOUND_MAX(input) + (int64_t)RV_BOUND_MAX(package) * RV_BOUND_MAX(packages);
+        escapes = RV_BOUND_MAX(env_bytes) + (int64_t)RV_BOUND_MAX(domain) * RV_BOUND_MAX(domains);
+        assert_true(RV_BOUND_MAX(document) > 12 * pairs + 6 * escapes);
 }
 
 static void documents_name_every_row(void **state)

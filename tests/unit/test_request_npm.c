@@ -413,7 +413,8 @@ static void messages_say_what_to_do(void **state)
         struct rv_fault fault;
 
         for (size_t i = 0; i < RV_N_ELEMENTS(cases); i++) {
-                assert_int_equal(rv_npmreq_parse(cases[i].text, strlen(cases[i].text), &p, &fault), RV_NPMREQ_E_INVALID);
+                assert_int_equal(rv_npmreq_parse(cases[i].text, strlen(cases[i].text), &p, &fault),
+                                 RV_NPMREQ_E_INVALID);
                 if (!strstr(fault.message, cases[i].expected))
                         fail_msg("\"%s\": \"%s\" is not in: %s", cases[i].text, cases[i].expected, fault.message);
         }

@@ -109,7 +109,7 @@ static const struct request_row rows[] = {
         { "language twice", "{\"language\":\"python\",\"language\":\"javascript\",\"source\":\"1\"}", "/language duplicate" },
         { "the same value twice", "{\"language\":\"python\",\"language\":\"python\",\"source\":\"1\"}", "/language duplicate" },
         { "three times", H ",\"source\":\"2\",\"source\":\"3\"}", "/source duplicate" },
-        { "one of them escaped", H ",\"sourc\\u0065\":\"2\"}", "/source duplicate" },
+        { "one of them escaped", H ",\"\\u0073ource\":\"2\"}", "/source duplicate" },
         { "in env", H ",\"env\":{\"A\":\"1\",\"A\":\"2\"}}", "/env/A duplicate" },
         { "in the network", NET("\"mode\":\"none\",\"mode\":\"any\""), "/network/mode duplicate" },
         { "below a list", H ",\"packages\":[{\"a\":1,\"a\":2}]}", "/packages/0/a duplicate, /packages/0 type" },

@@ -4,38 +4,34 @@
 
 #include "base/fd.h"
 #include "base/hash.h"
-#include "namespace.h"
+#include "builtin.h"
 #include "policy/bundle.h"
 
 #include <fcntl.h>
 #include <grp.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define PASSWD_BYTES_MAX (4u << 20)
+
 /* ---- With privilege ---- */
 
 /* From /etc/passwd alone: asking every name service costs more than a decision. */
 static uid_t find_loop_uid(const struct rv_config *config)
 {
-        uid_t uid = config->uid_first;
-        struct passwd *entry;
-        FILE *f;
+        _cleanup_(rv_buf_fini) struct rv_buf text = { 0 };
+        unsigned uid;
 
         if (geteuid() != 0)
                 return geteuid();
-        f = fopen("/etc/passwd", "re");
-        while (f && (entry = fgetpwent(f)))
-                if (!strcmp(entry->pw_name, "reeve")) {
-                        uid = entry->pw_uid;
-                        break;
-                }
-        if (f)
-                fclose(f);
-        return uid;
+        if (rv_read_file_at(AT_FDCWD, "/etc/passwd", PASSWD_BYTES_MAX, &text) == 0)
+                for (const char *line = text.data; line && *line; line = strchr(line, '\n'), line = line ? line + 1 : NULL)
+                        if (sscanf(line, "reeve:%*[^:]:%u:", &uid) == 1 && uid != 0)
+                                return uid;
+        return config->uid_first;
 }
 
 static int open_state(struct session *s, struct rv_error *err)

@@ -1,7 +1,7 @@
 #include "spawner.h"
 
 #include "base/fd.h"
-#include "setup.h"
+#include "sandbox.h"
 
 #include <fcntl.h>
 #include <linux/sched.h>
@@ -22,6 +22,15 @@ void spawner_fail(struct spawner *s, uint64_t id, enum rv_backend_fault fault, i
 
         snprintf(event.fault_step, sizeof(event.fault_step), "%s", step);
         snprintf(event.fault_text, sizeof(event.fault_text), "%s", text);
+        spawner_report(s, id, &event, -EBADF);
+}
+
+void spawner_removed(struct spawner *s, uint64_t id, int e)
+{
+        struct rv_spawn_event event = { .struct_size = sizeof(event), .kind = RV_SPAWN_REMOVED, .fault_errno = -e };
+
+        if (e < 0)
+                snprintf(event.fault_text, sizeof(event.fault_text), "a cgroup of the run could not be removed: %s", strerror(-e));
         spawner_report(s, id, &event, -EBADF);
 }
 
@@ -137,52 +146,123 @@ static int start_child(struct spawner *s, struct run *run, struct ns_child *chil
         return r;
 }
 
-static void launch_in(struct spawner *s, struct run *run, const struct rv_spawn_request *q, const int *fds)
+/* Where it failed is told by *ret_fault and *ret_step. */
+static struct run *make_run(struct spawner *s, enum rv_backend_fault *ret_fault, const char **ret_step, struct rv_error *err)
+{
+        struct run *run = calloc(1, sizeof(*run));
+        char name[64];
+
+        *ret_fault = RV_BACKEND_FAULT_SETUP;
+        *ret_step = "take a user id";
+        if (!run) {
+                rv_error_set(err, -ENOMEM, "the spawner is out of memory");
+                return NULL;
+        }
+        run->pidfd = run->sync_fd = run->box_fd = run->uids.lock_fd = run->cgroup.oom_event_fd = -EBADF;
+        for (int i = 0; i < RV_CGROUP_MAX_; i++)
+                run->cgroup.dir_fd[i] = run->cgroup.tasks_fd[i] = -EBADF;
+        if (rv_uid_take(s->config->uid_first, s->config->uid_last, &run->uids, err) < 0)
+                goto fail;
+        *ret_fault = RV_BACKEND_FAULT_CAPABILITY;
+        *ret_step = "memory";
+        snprintf(name, sizeof(name), "reeve-%s-%u", s->place.instance, ++s->n_made);
+        if (rv_cgroup_make(&s->place, name, &run->cgroup, err) < 0)
+                goto fail;
+        return run;
+fail:
+        spawner_drop(s, run);
+        return NULL;
+}
+
+void spawner_drop(struct spawner *s, struct run *run)
+{
+        if (!run)
+                return;
+        rv_cgroup_remove(&s->place, &run->cgroup);
+        rv_uid_release(&run->uids);
+        rv_close(run->pidfd);
+        free(run);
+}
+
+void spawner_prepare(struct spawner *s)
+{
+        enum rv_backend_fault fault;
+        const char *step;
+
+        if (!s->has_place)
+                return;
+        s->spare = make_run(s, &fault, &step, NULL);
+        (void)find_runtime(s, s->config->tenants[0].runtime, NULL);
+}
+
+static struct run *take_run(struct spawner *s, enum rv_backend_fault *ret_fault, const char **ret_step, struct rv_error *err)
+{
+        struct run *run = s->spare;
+
+        s->spare = NULL;
+        return run ? run : make_run(s, ret_fault, ret_step, err);
+}
+
+static void fill_child(struct ns_child *child, const struct run *run, const struct rv_spawn_request *q, const int *fds)
+{
+        child->cgroup = &run->cgroup;
+        child->payload_fd = fds[RV_SPAWN_FD_PAYLOAD];
+        child->writable_bytes = (uint64_t)q->memory_mib << 19;      /* half of the memory */
+        child->writable_inodes = (uint64_t)q->memory_mib * 128;
+        child->has_own_uid = child->init.has_own_uid = true;
+        child->init.control_fd = fds[RV_SPAWN_FD_CONTROL];
+        child->init.stdin_fd = fds[RV_SPAWN_FD_STDIN];
+        child->init.stdout_fd = fds[RV_SPAWN_FD_STDOUT];
+        child->init.stderr_fd = fds[RV_SPAWN_FD_STDERR];
+        child->init.language = q->language;
+        child->init.memory_mib = q->memory_mib;
+        child->init.uid = child->init.gid = NS_PROGRAM_UID;
+}
+
+static void launch(struct spawner *s, const struct rv_spawn_request *q, const int *fds)
 {
         struct rv_cgroup_limits limits = { .memory_bytes = (uint64_t)q->memory_mib << 20, .pids = q->pids, .cpus_milli = q->cpus_milli };
-        struct ns_child child = {
-                .payload_fd = fds[RV_SPAWN_FD_PAYLOAD],
-                .writable_bytes = (uint64_t)q->memory_mib << 19,
-                .writable_inodes = (uint64_t)q->memory_mib * 128,
-                .has_own_uid = true,
-                .init = { .control_fd = fds[RV_SPAWN_FD_CONTROL], .stdin_fd = fds[RV_SPAWN_FD_STDIN],
-                          .stdout_fd = fds[RV_SPAWN_FD_STDOUT], .stderr_fd = fds[RV_SPAWN_FD_STDERR],
-                          .language = q->language, .memory_mib = q->memory_mib,
-                          .uid = NS_PROGRAM_UID, .gid = NS_PROGRAM_UID, .has_own_uid = true },
-        };
+        enum rv_backend_fault fault = RV_BACKEND_FAULT_RUNTIME;
+        const char *step = "find the interpreter";
         struct rv_error err = { 0 };
-        char name[64];
-        int r;
+        struct ns_child child = { 0 };
+        struct run *run = NULL;
 
         child.runtime = find_runtime(s, q->runtime, &err);
-        if (!child.runtime || rv_runtime_interpreter(child.runtime, q->language, &child.init.interpreter, &err) < 0) {
-                spawner_fail(s, q->id, RV_BACKEND_FAULT_RUNTIME, err.code, "find the interpreter", err.message);
-                return;
-        }
-        r = rv_uid_take(s->config->uid_first, s->config->uid_last, &run->uids, &err);
-        if (r < 0) {
-                spawner_fail(s, q->id, RV_BACKEND_FAULT_SETUP, r, "take a user id", err.message);
-                return;
-        }
-        snprintf(name, sizeof(name), "reeve-%s-%u", s->place.instance, ++s->n_made);
-        r = rv_cgroup_make(&s->place, name, &limits, &run->cgroup, &err);
-        if (r < 0) {
-                spawner_fail(s, q->id, RV_BACKEND_FAULT_CAPABILITY, r, "memory", err.message);
-                return;
-        }
-        child.cgroup = &run->cgroup;
-        r = start_child(s, run, &child);
-        if (r < 0) {
-                snprintf(err.message, sizeof(err.message), "cannot start a process in new namespaces: %s; see reeve doctor", strerror(-r));
-                spawner_fail(s, q->id, RV_BACKEND_FAULT_SETUP, r, "clone", err.message);
+        if (!child.runtime || rv_runtime_interpreter(child.runtime, q->language, &child.init.interpreter, &err) < 0)
+                goto fail;
+        run = take_run(s, &fault, &step, &err);
+        if (!run)
+                goto fail;
+        run->id = q->id;
+        fault = RV_BACKEND_FAULT_CAPABILITY;
+        step = "memory";
+        if (rv_cgroup_limit(&s->place, &run->cgroup, &limits, &err) < 0)
+                goto fail;
+        fill_child(&child, run, q, fds);
+        fault = RV_BACKEND_FAULT_SETUP;
+        step = "clone";
+        err.code = start_child(s, run, &child);
+        if (err.code < 0) {
+                snprintf(err.message, sizeof(err.message), "cannot start a process in new namespaces: %s; see reeve doctor", strerror(-err.code));
+                if (run->pid <= 0)
+                        goto fail;
                 run->has_failed = true;
+                spawner_fail(s, q->id, fault, err.code, step, err.message);
+                run_kill(run);
         }
+        run->next = s->runs;
+        s->runs = run;
+        return;
+fail:
+        spawner_fail(s, q->id, fault, err.code, step, err.message);
+        spawner_drop(s, run);
+        spawner_removed(s, q->id, 0);
 }
 
 void spawner_launch(struct spawner *s, const struct rv_spawn_request *q, const int fds[RV_SPAWN_FD_MAX_])
 {
         const char *fault = find_fault(s, q);
-        struct run *run = NULL;
 
         if (fault)
                 spawner_fail(s, q->id, RV_BACKEND_FAULT_SETUP, EINVAL, "check the request", fault);
@@ -190,26 +270,10 @@ void spawner_launch(struct spawner *s, const struct rv_spawn_request *q, const i
                 spawner_fail(s, q->id, RV_BACKEND_FAULT_CAPABILITY, EOPNOTSUPP, "network", "this build has no network modes but none");
         else if (!s->has_place)
                 spawner_fail(s, q->id, RV_BACKEND_FAULT_CAPABILITY, s->place_error.code, "memory", s->place_error.message);
-        else if (!(run = calloc(1, sizeof(*run))))
-                spawner_fail(s, q->id, RV_BACKEND_FAULT_SETUP, ENOMEM, "start", "the spawner is out of memory");
-        if (run) {
-                run->id = q->id;
-                run->pidfd = run->sync_fd = run->box_fd = run->uids.lock_fd = run->cgroup.oom_event_fd = -EBADF;
-                for (int i = 0; i < RV_CGROUP_MAX_; i++)
-                        run->cgroup.dir_fd[i] = run->cgroup.tasks_fd[i] = -EBADF;
-                launch_in(s, run, q, fds);
-                if (run->pid > 0) {
-                        run->next = s->runs;
-                        s->runs = run;
-                        if (run->has_failed)
-                                run_kill(run);
-                } else {
-                        rv_cgroup_remove(&s->place, &run->cgroup);
-                        rv_uid_release(&run->uids);
-                        rv_close(run->pidfd);
-                        free(run);
-                }
-        }
+        else
+                launch(s, q, fds);
+        if (fault || q->network != RV_PLAN_NETWORK_NONE || !s->has_place)
+                spawner_removed(s, q->id, 0);
         for (int i = 0; i < RV_SPAWN_FD_MAX_; i++)
                 rv_close(fds[i]);
 }

@@ -190,7 +190,9 @@ int main(int argc, char **argv)
         }
         fcntl(s.channel_fd, F_SETFD, FD_CLOEXEC);
         s.has_place = rv_cgroup_place_open(s.config->cgroup, &s.place, &s.place_error) == 0;
+        spawner_prepare(&s);
         r = serve(&s);
+        spawner_drop(&s, s.spare);
         if (s.has_place)
                 rv_cgroup_place_close(&s.place);
         for (size_t i = 0; i < s.config->n_runtimes; i++)

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "setup.h"
+#include "sandbox.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -134,7 +134,6 @@ static void unlink_run(struct spawner *s, struct run *run)
 void run_on_end(struct spawner *s, struct run *run)
 {
         struct rv_spawn_event event = { .struct_size = sizeof(event), .kind = RV_SPAWN_ENDED, .result_fd = -1 };
-        struct rv_spawn_event removed = { .struct_size = sizeof(removed), .kind = RV_SPAWN_REMOVED, .result_fd = -1 };
         struct rv_cgroup_counters counters;
         uint64_t id = run->id;
         bool has_failed;
@@ -168,8 +167,5 @@ void run_on_end(struct spawner *s, struct run *run)
         r = rv_cgroup_remove(&s->place, &run->cgroup);
         rv_uid_release(&run->uids);
         free(run);
-        if (r < 0)
-                snprintf(removed.fault_text, sizeof(removed.fault_text), "a cgroup of the run could not be removed: %s", strerror(-r));
-        removed.fault_errno = -r;
-        spawner_report(s, id, &removed, -EBADF);
+        spawner_removed(s, id, r);
 }

@@ -6,7 +6,7 @@
  * a caller or a program wrote. When the loop's end of the channel closes it kills every run, removes what is
  * left and ends.
  *
- *   launch() -> HELD -> [ENDED -> REMOVED]      or FAILED at any time before ENDED
+ *   launch() -> HELD -> ENDED -> REMOVED, or FAILED in place of HELD or ENDED, then REMOVED too
  */
 #pragma once
 
@@ -37,6 +37,7 @@ struct spawner {
         struct rv_runtime *runtimes; /* by the configuration's index; config NULL until first used */
         int epoll_fd, channel_fd;
         struct run *runs;
+        struct run *spare;           /* made ahead, while the loop is still reading: has ids and cgroups, no limits */
         unsigned n_made;             /* names cgroups */
         bool is_closing;
 };
@@ -44,11 +45,19 @@ struct spawner {
 /** spawner_launch() - begin a run: FAILED is reported if that goes wrong. Context: spawner. Ownership: takes the @fds. Return: none */
 void spawner_launch(struct spawner *s, const struct rv_spawn_request *request, const int fds[RV_SPAWN_FD_MAX_]);
 
+/** spawner_prepare() - make the spare, and the view of the first tenant's runtime. Context: spawner. Ownership: none. Return: none; what fails is tried again, and reported, by spawner_launch() */
+void spawner_prepare(struct spawner *s);
+/** spawner_drop() - remove a run that has no process. Context: spawner. Ownership: takes @run, may be NULL. Return: none */
+void spawner_drop(struct spawner *s, struct run *run);
+
 /** spawner_report() - send one event about a run; @result_fd is lent. Context: spawner. Ownership: borrows. Return: none */
 void spawner_report(struct spawner *s, uint64_t id, struct rv_spawn_event *event, int result_fd);
 
 /** spawner_fail() - report FAILED. Context: spawner. Ownership: borrows. Return: none */
 void spawner_fail(struct spawner *s, uint64_t id, enum rv_backend_fault fault, int e, const char *step, const char *text);
+
+/** spawner_removed() - report REMOVED; @e is 0, or -errno if a cgroup stays. Context: spawner. Ownership: none. Return: none */
+void spawner_removed(struct spawner *s, uint64_t id, int e);
 
 /** run_on_sync() - a message of the child is there, or its end closed. Context: spawner. Ownership: borrows. Return: none */
 void run_on_sync(struct spawner *s, struct run *run);

@@ -167,7 +167,7 @@ enum rv_watch_event { RV_WATCH_READ = 1, RV_WATCH_WRITE = 2 };
 /* What the spawner tells of a run it holds. */
 enum rv_spawn_event_kind {
         RV_SPAWN_HELD = 1,      /* placed in its cgroup, checked; it may be released */
-        RV_SPAWN_FAILED,        /* could not be started; nothing is left */
+        RV_SPAWN_FAILED,        /* could not be started */
         RV_SPAWN_ENDED,         /* every process is gone: the counters are final */
         RV_SPAWN_REMOVED,       /* its cgroups are gone too */
         RV_SPAWN_LOST,          /* the spawner itself is gone */
@@ -217,8 +217,9 @@ struct rv_host {
         int (*watch_add)(void *ctx, int fd, uint32_t events, void (*cb)(void *arg, uint32_t events), void *arg, struct rv_host_watch **ret);
         void (*watch_remove)(void *ctx, struct rv_host_watch *watch);
 
-        /* spawn_start: have the spawner build the run's isolation and PID 1 in it. Events come by cb, in the
-         * order of their enum, HELD or FAILED first; exactly one of ENDED, FAILED, LOST. 0 or -errno. */
+        /* spawn_start: have the spawner build the run's isolation and PID 1 in it. Events come by cb: HELD, ENDED,
+         * REMOVED in this order; FAILED in place of HELD or ENDED; LOST in place of what has not come, and last.
+         * 0 or -errno. */
         int (*spawn_start)(void *ctx, const struct rv_spawn_spec *spec, rv_spawn_cb cb, void *arg, uint64_t *ret_id);
         /* spawn_stop: kill every process of the run. Harmless if it is over. */
         void (*spawn_stop)(void *ctx, uint64_t id);

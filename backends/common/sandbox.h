@@ -1,7 +1,7 @@
 /*
- * setup.h - what the cloned child does until it is PID 1 of a finished sandbox
+ * sandbox.h - what the spawner's cloned child does until it is PID 1 of a finished sandbox
  *
- * The spawner clones it into new user, mount, pid, net, ipc and uts namespaces; it joins its cgroups, takes
+ * Declared here for the spawner, done by backends/namespace. The spawner clones the child into new user, mount, pid, net, ipc and uts namespaces; it joins its cgroups, takes
  * a cgroup namespace, builds the run's root, and goes on as init (backends/common/init.h). It talks to the
  * spawner by struct ns_message on a SOCK_SEQPACKET pair.
  *
@@ -41,18 +41,3 @@ struct ns_child {
 
 /** ns_child_main() - be the child. Context: just cloned. Ownership: takes all. Return: never */
 _Noreturn void ns_child_main(struct ns_child *child);
-
-/**
- * ns_mount_root() - build the run's root from the runtime's view and enter it
- * @ret_step: the step that failed, for a person
- *
- * Afterwards the working directory is RV_BOX, and nothing of the host but the view is reachable. The root
- * file system is still writable: ns_mount_seal() ends that.
- *
- * Context:   the child, with all capabilities in its user namespace
- * Ownership: borrows
- * Return:    0 or -errno
- */
-int ns_mount_root(const struct ns_child *child, const char **ret_step);
-/** ns_mount_seal() - make the root's file system read-only. Context: the child. Ownership: none. Return: 0 or -errno */
-int ns_mount_seal(const char **ret_step);

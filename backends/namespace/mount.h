@@ -1,0 +1,23 @@
+/*
+ * mount.h - the root file system of a run
+ *
+ * Everything here runs in a single-threaded process between clone and exec.
+ */
+#pragma once
+
+#include "sandbox.h"
+
+/**
+ * ns_mount_root() - build the run's root from the runtime's view and enter it
+ * @ret_step: the step that failed, for a person
+ *
+ * Afterwards the working directory is RV_BOX, and nothing of the host but the view is reachable. The root
+ * file system is still writable: ns_mount_seal() ends that.
+ *
+ * Context:   the child, with all capabilities in its user namespace
+ * Ownership: borrows
+ * Return:    0 or -errno
+ */
+int ns_mount_root(const struct ns_child *child, const char **ret_step);
+/** ns_mount_seal() - make the root's file system read-only. Context: the child. Ownership: none. Return: 0 or -errno */
+int ns_mount_seal(const char **ret_step);
