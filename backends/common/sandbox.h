@@ -1,9 +1,13 @@
 /*
  * sandbox.h - what the spawner's cloned child does until it is PID 1 of a finished sandbox
  *
- * Declared here for the spawner, done by backends/namespace. The spawner clones the child into new user, mount, pid, net, ipc and uts namespaces; it joins its cgroups, takes
- * a cgroup namespace, builds the run's root, and goes on as init (backends/common/init.h). It talks to the
- * spawner by struct ns_message on a SOCK_SEQPACKET pair.
+ * Declared here for the spawner, done by backends/namespace. The spawner clones the child into new user,
+ * mount, pid, net, ipc and uts namespaces; it joins its cgroups, takes a cgroup namespace and builds the run's
+ * root, all without knowing for whom. Then it is assigned a run, finishes what depends on it, and goes on as
+ * init (backends/common/init.h). So a child can be made ahead, and one made ahead and one made on the spot go
+ * the same way. It talks to the spawner on a SOCK_SEQPACKET pair:
+ *
+ *     spawner: PROCEED, ASSIGN    child: JOINED, READY, or FAILED at any time
  *
  * Everything here runs in a single-threaded process between clone and exec.
  */
@@ -12,20 +16,23 @@
 #include "cgroup.h"
 #include "init.h"
 #include "runtime.h"
+#include "spawn_msg.h"
 
 #define NS_PROGRAM_UID 1000
 #define NS_HOST_NAME "sandbox"
 
 enum ns_message_kind {
         NS_JOINED = 1,       /* child: I am in my cgroups */
-        NS_PROCEED,          /* spawner: your ids are mapped */
+        NS_PROCEED,          /* spawner: your ids are mapped; always before ASSIGN */
+        NS_ASSIGN,           /* spawner: this is your run; carries the descriptors of enum rv_spawn_fd */
         NS_READY,            /* child: the sandbox stands; carries a descriptor of RV_BOX */
         NS_FAILED,           /* child: `step` failed; I am gone */
 };
 
 struct ns_message {
         uint32_t kind;
-        int32_t fault_errno;
+        int32_t fault_errno;             /* with FAILED */
+        uint32_t language, memory_mib;   /* with ASSIGN */
         char step[64];
 };
 
@@ -33,10 +40,9 @@ struct ns_child {
         int spawner_fd;                      /* the child's end */
         const struct rv_cgroup *cgroup;
         const struct rv_runtime *runtime;
-        struct rv_init init;
-        int payload_fd;
-        uint64_t writable_bytes, writable_inodes;
         bool has_own_uid;                    /* PID 1 is uid 0 of the namespace; else it is the program's uid */
+        struct rv_init init;                 /* filled when it is assigned */
+        int payload_fd;
 };
 
 /** ns_child_main() - be the child. Context: just cloned. Ownership: takes all. Return: never */

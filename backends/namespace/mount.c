@@ -14,6 +14,7 @@
 /* Where the new root is put together: a directory that every host has; only this mount namespace sees it. */
 #define STAGE "/tmp"
 #define ROOT_OPTIONS "size=4m,nr_inodes=1024,mode=0755"
+#define UNASSIGNED_OPTIONS "size=64k,nr_inodes=64,mode=0755"     /* until ns_mount_assign() */
 #define EMPTY "." RV_RESERVED_DIR "/empty"
 #define NULL_FILE "." RV_RESERVED_DIR "/null"
 #define WORK "." RV_RESERVED_DIR "/work"
@@ -186,12 +187,9 @@ static int make_writable(const struct ns_child *c, const char **ret_step)
                 { WORK "/shm", "./dev/shm", 01777 },
         };
         uid_t uid = c->has_own_uid ? NS_PROGRAM_UID : getuid();
-        char options[96];
 
-        snprintf(options, sizeof(options), "size=%llu,nr_inodes=%llu,mode=0755", (unsigned long long)c->writable_bytes,
-                 (unsigned long long)c->writable_inodes);
         STEP("make the writable file system", mkdir(WORK, 0755));
-        STEP("mount the writable file system", mount("tmpfs", WORK, "tmpfs", MS_NOSUID | MS_NODEV, options));
+        STEP("mount the writable file system", mount("tmpfs", WORK, "tmpfs", MS_NOSUID | MS_NODEV, UNASSIGNED_OPTIONS));
         for (size_t i = 0; i < RV_N_ELEMENTS(places); i++) {
                 STEP(places[i].path + 1, mkdir(places[i].dir, 0755));
                 STEP(places[i].path + 1, chown(places[i].dir, uid, uid));
@@ -229,13 +227,11 @@ static int make_proc(const char **ret_step)
         return 0;
 }
 
-static int make_reserved(const struct ns_child *c, const char **ret_step)
+static int make_reserved(const char **ret_step)
 {
         STEP("make " RV_RESERVED_DIR, mkdir("." RV_RESERVED_DIR, 0755));
         STEP("make " RV_RESERVED_DIR "/empty", mkdir(EMPTY, 0555));
         STEP("make " RV_RESERVED_DIR "/null", make_file(NULL_FILE, "", 0444));
-        if (c->init.language == RV_PLAN_JAVASCRIPT)
-                STEP("make the preload", make_file("." RV_NODE_PRELOAD, rv_node_preload, 0444));
         return 0;
 }
 
@@ -246,7 +242,7 @@ int ns_mount_root(const struct ns_child *c, const char **ret_step)
         STEP("make mounts private", mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
         STEP("mount the root", mount("tmpfs", STAGE, "tmpfs", MS_NOSUID | MS_NODEV, ROOT_OPTIONS));
         STEP("enter the root", chdir(STAGE));
-        r = make_reserved(c, ret_step);
+        r = make_reserved(ret_step);
         if (r == 0)
                 r = make_etc(ret_step);
         if (r == 0)
@@ -262,6 +258,18 @@ int ns_mount_root(const struct ns_child *c, const char **ret_step)
         STEP("pivot_root", syscall(SYS_pivot_root, ".", "."));
         STEP("leave the host's root", umount2(".", MNT_DETACH));
         STEP("enter " RV_BOX, chdir(RV_BOX));
+        return 0;
+}
+
+int ns_mount_assign(const struct ns_child *c, const char **ret_step)
+{
+        char options[96];
+
+        snprintf(options, sizeof(options), "size=%llu,nr_inodes=%llu", (unsigned long long)c->init.memory_mib << 19,
+                 (unsigned long long)c->init.memory_mib * 128);
+        STEP("cap the writable file system", mount(NULL, RV_BOX, NULL, MS_REMOUNT | MS_NOSUID | MS_NODEV, options));
+        if (c->init.language == RV_PLAN_JAVASCRIPT)
+                STEP("make the preload", make_file(RV_NODE_PRELOAD, rv_node_preload, 0444));
         return 0;
 }
 

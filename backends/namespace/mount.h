@@ -19,5 +19,7 @@
  * Return:    0 or -errno
  */
 int ns_mount_root(const struct ns_child *child, const char **ret_step);
+/** ns_mount_assign() - what depends on the run: the cap of the writable file system, the JavaScript preload. Context: the child, after ns_mount_root(). Ownership: borrows. Return: 0 or -errno */
+int ns_mount_assign(const struct ns_child *child, const char **ret_step);
 /** ns_mount_seal() - make the root's file system read-only. Context: the child. Ownership: none. Return: 0 or -errno */
 int ns_mount_seal(const char **ret_step);

@@ -63,6 +63,34 @@ static void await_proceed(const struct ns_child *c)
                 _exit(1);       /* the spawner is gone or gave up */
 }
 
+static void await_assignment(struct ns_child *c)
+{
+        int fds[RV_SPAWN_FD_MAX_];
+        union {
+                struct cmsghdr head;
+                char bytes[CMSG_SPACE(sizeof(fds))];
+        } control = { 0 };
+        struct ns_message m;
+        struct iovec iov = { .iov_base = &m, .iov_len = sizeof(m) };
+        struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+        struct cmsghdr *head;
+
+        if (recvmsg(c->spawner_fd, &message, MSG_CMSG_CLOEXEC) != sizeof(m) || m.kind != NS_ASSIGN)
+                _exit(1);       /* not needed after all */
+        head = CMSG_FIRSTHDR(&message);
+        if (!head || head->cmsg_len != CMSG_LEN(sizeof(fds)))
+                fail(c, "take the run's descriptors", EBADMSG);
+        memcpy(fds, CMSG_DATA(head), sizeof(fds));
+        c->payload_fd = fds[RV_SPAWN_FD_PAYLOAD];
+        c->init = (struct rv_init){
+                .control_fd = fds[RV_SPAWN_FD_CONTROL], .stdin_fd = fds[RV_SPAWN_FD_STDIN],
+                .stdout_fd = fds[RV_SPAWN_FD_STDOUT], .stderr_fd = fds[RV_SPAWN_FD_STDERR],
+                .language = m.language, .memory_mib = m.memory_mib,
+                .interpreter = m.language == RV_PLAN_PYTHON ? c->runtime->config->python : c->runtime->config->javascript,
+                .uid = NS_PROGRAM_UID, .gid = NS_PROGRAM_UID, .has_own_uid = c->has_own_uid,
+        };
+}
+
 /* What the spawner ignores or blocks is not the program's business. */
 static void reset_signals(void)
 {
@@ -154,6 +182,11 @@ _Noreturn void ns_child_main(struct ns_child *c)
                 fail(c, step, r);
         bring_up_loopback(c);
         forbid_namespaces();
+
+        await_assignment(c);
+        r = ns_mount_assign(c, &step);
+        if (r < 0)
+                fail(c, step, r);
         r = rv_payload_read(c->payload_fd, &payload);
         if (r < 0)
                 fail(c, "read the payload", r);

@@ -1,7 +1,7 @@
 /*
  * floor.c - the least that a run can cost on this kernel: what reeve is measured against
  *
- *     floor VIEW PROGRAM.py [INTERPRETER]
+ *     floor VIEW PROGRAM.py
  *     floor --view            print the view of runtime `host`, to be kept in VIEW
  *
  * Does the kernel work of one run and no more: the same namespaces, mounts, control groups made, limited, read
@@ -36,9 +36,10 @@ static _Noreturn void die(const char *what, const char *why)
         exit(125);
 }
 
+static const struct rv_config_runtime host = { .name = "host", .root = "host", .python = "/usr/bin/python3", .javascript = "/usr/bin/node" };
+
 static int print_view(void)
 {
-        static const struct rv_config_runtime host = { .name = "host", .root = "host", .python = "/usr/bin/python3", .javascript = "/usr/bin/node" };
         struct rv_error err = { 0 };
         struct rv_runtime rt;
 
@@ -111,12 +112,29 @@ static pid_t start(struct ns_child *child, int spawner_fd)
         return (pid_t)pid;
 }
 
+static void assign(int spawner_fd, const int fds[RV_SPAWN_FD_MAX_])
+{
+        struct ns_message m = { .kind = NS_ASSIGN, .language = RV_PLAN_PYTHON, .memory_mib = MEMORY_MIB };
+        size_t n = sizeof(int) * RV_SPAWN_FD_MAX_;
+        union {
+                struct cmsghdr head;
+                char bytes[CMSG_SPACE(sizeof(int) * RV_SPAWN_FD_MAX_)];
+        } control = { 0 };
+        struct iovec iov = { .iov_base = &m, .iov_len = sizeof(m) };
+        struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+
+        control.head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(n), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS };
+        memcpy(CMSG_DATA(&control.head), fds, n);
+        if (sendmsg(spawner_fd, &message, MSG_NOSIGNAL) < 0)
+                die("assign", strerror(errno));
+}
+
 int main(int argc, char **argv)
 {
         const struct rv_cgroup_limits limits = { .memory_bytes = (uint64_t)MEMORY_MIB << 20, .pids = 256 };
         struct rv_init_report report = { 0 };
         struct rv_cgroup_place place;
-        struct rv_runtime rt = { .root = "" };
+        struct rv_runtime rt = { .root = "", .config = &host };
         struct rv_error err = { 0 };
         struct rv_cgroup cg;
         struct ns_child child;
@@ -127,21 +145,16 @@ int main(int argc, char **argv)
         if (argc == 2 && !strcmp(argv[1], "--view"))
                 return print_view();
         if (argc < 3)
-                die("usage", "floor VIEW PROGRAM.py [INTERPRETER]");
+                die("usage", "floor VIEW PROGRAM.py");
         read_view(argv[1], &rt);
         if (rv_cgroup_place_open(NULL, &place, &err) < 0 || rv_cgroup_make(&place, "reeve-floor", &cg, &err) < 0 ||
             rv_cgroup_limit(&place, &cg, &limits, &err) < 0)
                 die("cgroup", err.message);
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sync) < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) < 0)
                 die("socketpair", strerror(errno));
-        child = (struct ns_child){
-                .spawner_fd = sync[1], .cgroup = &cg, .runtime = &rt, .payload_fd = make_payload(argv[2]),
-                .writable_bytes = (uint64_t)MEMORY_MIB << 19, .writable_inodes = MEMORY_MIB * 128, .has_own_uid = true,
-                .init = { .control_fd = control[1], .stdin_fd = dup(0), .stdout_fd = dup(1), .stderr_fd = dup(2), .language = RV_PLAN_PYTHON,
-                          .interpreter = argc > 3 ? argv[3] : "/usr/bin/python3", .memory_mib = MEMORY_MIB, .uid = NS_PROGRAM_UID,
-                          .gid = NS_PROGRAM_UID, .has_own_uid = true },
-        };
+        child = (struct ns_child){ .spawner_fd = sync[1], .cgroup = &cg, .runtime = &rt, .has_own_uid = true };
         pid = start(&child, sync[0]);
+        assign(sync[0], (int[]){ control[1], make_payload(argv[2]), 0, 1, 2 });
         close(control[1]);
         if (send(control[0], &go, 1, MSG_NOSIGNAL) < 0)
                 die("go", strerror(errno));

@@ -48,6 +48,8 @@ static const char *find_fault(const struct spawner *s, const struct rv_spawn_req
                 return "the run id";
         if (q->language > RV_PLAN_JAVASCRIPT)
                 return "the language";
+        if (q->network != RV_PLAN_NETWORK_NONE)
+                return "the network mode";
         if (q->memory_mib < 128 || q->memory_mib > 2048)
                 return "memory_mib";
         if (q->pids < 1 || q->pids > s->config->limits.pids)
@@ -113,20 +115,22 @@ static int watch(struct spawner *s, int fd, void *what)
         return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &e) < 0 ? -errno : 0;
 }
 
-static int start_child(struct spawner *s, struct run *run, struct ns_child *child)
+static int start_child(struct spawner *s, struct run *run)
 {
         struct clone_args args = { .flags = RUN_NAMESPACES | CLONE_PIDFD, .exit_signal = SIGCHLD };
+        struct ns_child child = { .cgroup = &run->cgroup, .runtime = run->runtime, .has_own_uid = true };
+        struct ns_message proceed = { .kind = NS_PROCEED };
         int pair[2], r;
         long pid;
 
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
                 return -errno;
-        child->spawner_fd = pair[1];
+        child.spawner_fd = pair[1];
         args.pidfd = (uint64_t)(uintptr_t)&run->pidfd;
         pid = syscall(SYS_clone3, &args, sizeof(args));
         if (pid == 0) {
                 close(pair[0]);
-                ns_child_main(child);
+                ns_child_main(&child);
         }
         r = pid < 0 ? -errno : 0;
         rv_close(pair[1]);
@@ -137,6 +141,8 @@ static int start_child(struct spawner *s, struct run *run, struct ns_child *chil
         run->pid = (pid_t)pid;
         run->sync_fd = pair[0];
         r = map_ids(run);
+        if (r == 0 && send(run->sync_fd, &proceed, sizeof(proceed), MSG_NOSIGNAL) < 0)
+                r = -errno;
         if (r == 0)
                 r = watch(s, run->sync_fd, &run->sync_fd);
         if (r == 0)
@@ -146,134 +152,155 @@ static int start_child(struct spawner *s, struct run *run, struct ns_child *chil
         return r;
 }
 
-/* Where it failed is told by *ret_fault and *ret_step. */
-static struct run *make_run(struct spawner *s, enum rv_backend_fault *ret_fault, const char **ret_step, struct rv_error *err)
+struct failure {
+        enum rv_backend_fault fault;
+        const char *step;
+        struct rv_error err;
+};
+
+static void forget(struct spawner *s, struct run *run)
+{
+        rv_cgroup_remove(&s->place, &run->cgroup);
+        rv_uid_release(&run->uids);
+        free(run);
+}
+
+/* A run that is nobody's yet: ids, cgroups and a child that builds its root. */
+static struct run *make_run(struct spawner *s, const struct rv_runtime *runtime, struct failure *f)
 {
         struct run *run = calloc(1, sizeof(*run));
         char name[64];
 
-        *ret_fault = RV_BACKEND_FAULT_SETUP;
-        *ret_step = "take a user id";
+        *f = (struct failure){ .fault = RV_BACKEND_FAULT_SETUP, .step = "take a user id" };
         if (!run) {
-                rv_error_set(err, -ENOMEM, "the spawner is out of memory");
+                rv_error_set(&f->err, -ENOMEM, "the spawner is out of memory");
                 return NULL;
         }
+        run->runtime = runtime;
         run->pidfd = run->sync_fd = run->box_fd = run->uids.lock_fd = run->cgroup.oom_event_fd = -EBADF;
         for (int i = 0; i < RV_CGROUP_MAX_; i++)
                 run->cgroup.dir_fd[i] = run->cgroup.tasks_fd[i] = -EBADF;
-        if (rv_uid_take(s->config->uid_first, s->config->uid_last, &run->uids, err) < 0)
+        if (rv_uid_take(s->config->uid_first, s->config->uid_last, &run->uids, &f->err) < 0)
                 goto fail;
-        *ret_fault = RV_BACKEND_FAULT_CAPABILITY;
-        *ret_step = "memory";
+        f->fault = RV_BACKEND_FAULT_CAPABILITY;
+        f->step = "memory";
         snprintf(name, sizeof(name), "reeve-%s-%u", s->place.instance, ++s->n_made);
-        if (rv_cgroup_make(&s->place, name, &run->cgroup, err) < 0)
+        if (rv_cgroup_make(&s->place, name, &run->cgroup, &f->err) < 0)
                 goto fail;
-        return run;
-fail:
-        spawner_drop(s, run);
-        return NULL;
-}
+        f->fault = RV_BACKEND_FAULT_SETUP;
+        f->step = "clone";
+        f->err.code = start_child(s, run);
+        if (f->err.code < 0) {
+                int e = f->err.code;
 
-void spawner_drop(struct spawner *s, struct run *run)
-{
-        if (!run)
-                return;
-        rv_cgroup_remove(&s->place, &run->cgroup);
-        rv_uid_release(&run->uids);
-        rv_close(run->pidfd);
-        free(run);
+                f->err.code = 0;
+                rv_error_set(&f->err, e, "cannot start a process in new namespaces: %s; see reeve doctor", strerror(-e));
+        }
+        if (run->pid <= 0)
+                goto fail;
+        run->next = s->runs;
+        s->runs = run;
+        if (!f->err.code)
+                return run;
+        run->has_failed = true;         /* half set up: it ends the usual way */
+        run_kill(run);
+        return NULL;
+fail:
+        forget(s, run);
+        return NULL;
 }
 
 void spawner_prepare(struct spawner *s)
 {
-        enum rv_backend_fault fault;
-        const char *step;
+        struct rv_runtime *runtime;
+        struct failure f;
 
         if (!s->has_place)
                 return;
-        s->spare = make_run(s, &fault, &step, NULL);
-        (void)find_runtime(s, s->config->tenants[0].runtime, NULL);
+        runtime = find_runtime(s, s->config->tenants[0].runtime, NULL);
+        if (runtime)
+                s->spare = make_run(s, runtime, &f);
 }
 
-static struct run *take_run(struct spawner *s, enum rv_backend_fault *ret_fault, const char **ret_step, struct rv_error *err)
+static struct run *take_run(struct spawner *s, const struct rv_runtime *runtime, struct failure *f)
 {
         struct run *run = s->spare;
 
         s->spare = NULL;
-        return run ? run : make_run(s, ret_fault, ret_step, err);
+        if (run && !run->has_failed && run->runtime == runtime)
+                return run;
+        if (run)
+                run_kill(run);
+        return make_run(s, runtime, f);
 }
 
-static void fill_child(struct ns_child *child, const struct run *run, const struct rv_spawn_request *q, const int *fds)
+static int assign(struct run *run, const struct rv_spawn_request *q, const int fds[RV_SPAWN_FD_MAX_])
 {
-        child->cgroup = &run->cgroup;
-        child->payload_fd = fds[RV_SPAWN_FD_PAYLOAD];
-        child->writable_bytes = (uint64_t)q->memory_mib << 19;      /* half of the memory */
-        child->writable_inodes = (uint64_t)q->memory_mib * 128;
-        child->has_own_uid = child->init.has_own_uid = true;
-        child->init.control_fd = fds[RV_SPAWN_FD_CONTROL];
-        child->init.stdin_fd = fds[RV_SPAWN_FD_STDIN];
-        child->init.stdout_fd = fds[RV_SPAWN_FD_STDOUT];
-        child->init.stderr_fd = fds[RV_SPAWN_FD_STDERR];
-        child->init.language = q->language;
-        child->init.memory_mib = q->memory_mib;
-        child->init.uid = child->init.gid = NS_PROGRAM_UID;
+        struct ns_message m = { .kind = NS_ASSIGN, .language = q->language, .memory_mib = q->memory_mib };
+        size_t n = sizeof(int) * RV_SPAWN_FD_MAX_;
+        union {
+                struct cmsghdr head;
+                char bytes[CMSG_SPACE(sizeof(int) * RV_SPAWN_FD_MAX_)];
+        } control = { 0 };
+        struct iovec iov = { .iov_base = &m, .iov_len = sizeof(m) };
+        struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+
+        control.head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(n), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS };
+        memcpy(CMSG_DATA(&control.head), fds, n);
+        return sendmsg(run->sync_fd, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-static void launch(struct spawner *s, const struct rv_spawn_request *q, const int *fds)
+static int launch_in(struct spawner *s, const struct rv_spawn_request *q, const int *fds, struct failure *f)
 {
         struct rv_cgroup_limits limits = { .memory_bytes = (uint64_t)q->memory_mib << 20, .pids = q->pids, .cpus_milli = q->cpus_milli };
-        enum rv_backend_fault fault = RV_BACKEND_FAULT_RUNTIME;
-        const char *step = "find the interpreter";
-        struct rv_error err = { 0 };
-        struct ns_child child = { 0 };
-        struct run *run = NULL;
+        struct rv_runtime *runtime;
+        const char *interpreter;
+        struct run *run;
+        int r;
 
-        child.runtime = find_runtime(s, q->runtime, &err);
-        if (!child.runtime || rv_runtime_interpreter(child.runtime, q->language, &child.init.interpreter, &err) < 0)
-                goto fail;
-        run = take_run(s, &fault, &step, &err);
+        *f = (struct failure){ .fault = RV_BACKEND_FAULT_RUNTIME, .step = "find the interpreter" };
+        runtime = find_runtime(s, q->runtime, &f->err);
+        if (!runtime || rv_runtime_interpreter(runtime, q->language, &interpreter, &f->err) < 0)
+                return f->err.code;
+        run = take_run(s, runtime, f);
         if (!run)
-                goto fail;
-        run->id = q->id;
-        fault = RV_BACKEND_FAULT_CAPABILITY;
-        step = "memory";
-        if (rv_cgroup_limit(&s->place, &run->cgroup, &limits, &err) < 0)
-                goto fail;
-        fill_child(&child, run, q, fds);
-        fault = RV_BACKEND_FAULT_SETUP;
-        step = "clone";
-        err.code = start_child(s, run, &child);
-        if (err.code < 0) {
-                snprintf(err.message, sizeof(err.message), "cannot start a process in new namespaces: %s; see reeve doctor", strerror(-err.code));
-                if (run->pid <= 0)
-                        goto fail;
-                run->has_failed = true;
-                spawner_fail(s, q->id, fault, err.code, step, err.message);
-                run_kill(run);
+                return f->err.code;
+        *f = (struct failure){ .fault = RV_BACKEND_FAULT_CAPABILITY, .step = "memory" };
+        r = rv_cgroup_limit(&s->place, &run->cgroup, &limits, &f->err);
+        if (r == 0) {
+                f->fault = RV_BACKEND_FAULT_SETUP;
+                f->step = "assign the run";
+                r = assign(run, q, fds);
         }
-        run->next = s->runs;
-        s->runs = run;
-        return;
-fail:
-        spawner_fail(s, q->id, fault, err.code, step, err.message);
-        spawner_drop(s, run);
-        spawner_removed(s, q->id, 0);
+        if (r < 0) {
+                rv_error_set(&f->err, r, "cannot hand the run to its process: %s; see reeve doctor", strerror(-r));
+                run->has_failed = true;
+                run_kill(run);
+                return r;
+        }
+        run->id = q->id;
+        run->is_assigned = true;
+        if (run->is_verified)
+                run_report_held(s, run);
+        return 0;
 }
 
 void spawner_launch(struct spawner *s, const struct rv_spawn_request *q, const int fds[RV_SPAWN_FD_MAX_])
 {
+        struct failure f = { .fault = RV_BACKEND_FAULT_CAPABILITY, .step = "memory", .err = s->place_error };
         const char *fault = find_fault(s, q);
+        int r = -EINVAL;
 
         if (fault)
-                spawner_fail(s, q->id, RV_BACKEND_FAULT_SETUP, EINVAL, "check the request", fault);
-        else if (q->network != RV_PLAN_NETWORK_NONE)
-                spawner_fail(s, q->id, RV_BACKEND_FAULT_CAPABILITY, EOPNOTSUPP, "network", "this build has no network modes but none");
-        else if (!s->has_place)
-                spawner_fail(s, q->id, RV_BACKEND_FAULT_CAPABILITY, s->place_error.code, "memory", s->place_error.message);
-        else
-                launch(s, q, fds);
-        if (fault || q->network != RV_PLAN_NETWORK_NONE || !s->has_place)
+                f = (struct failure){ .fault = RV_BACKEND_FAULT_SETUP, .step = "check the request" };
+        if (fault)
+                rv_error_set(&f.err, r, "the loop asked for what may not be: %s", fault);
+        else if (s->has_place)
+                r = launch_in(s, q, fds, &f);
+        if (r < 0) {
+                spawner_fail(s, q->id, f.fault, f.err.code, f.step, f.err.message);
                 spawner_removed(s, q->id, 0);
+        }
         for (int i = 0; i < RV_SPAWN_FD_MAX_; i++)
                 rv_close(fds[i]);
 }

@@ -67,7 +67,7 @@ static int receive_request(int fd, struct rv_spawn_request *q, int fds[RV_SPAWN_
 static void stop(struct spawner *s, uint64_t id)
 {
         for (struct run *run = s->runs; run; run = run->next)
-                if (run->id == id) {
+                if (run->is_assigned && run->id == id) {
                         run->was_stopped = true;
                         run_kill(run);
                 }
@@ -192,7 +192,6 @@ int main(int argc, char **argv)
         s.has_place = rv_cgroup_place_open(s.config->cgroup, &s.place, &s.place_error) == 0;
         spawner_prepare(&s);
         r = serve(&s);
-        spawner_drop(&s, s.spare);
         if (s.has_place)
                 rv_cgroup_place_close(&s.place);
         for (size_t i = 0; i < s.config->n_runtimes; i++)

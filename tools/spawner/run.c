@@ -42,24 +42,39 @@ static ssize_t receive(int fd, struct ns_message *m, int *ret_fd)
         return n;
 }
 
-static void on_joined(struct spawner *s, struct run *run)
+void run_report_held(struct spawner *s, struct run *run)
 {
         struct rv_spawn_event event = { .struct_size = sizeof(event), .kind = RV_SPAWN_HELD, .memory_limit_bytes = run->cgroup.memory_limit_bytes };
-        struct ns_message proceed = { .kind = NS_PROCEED };
+
+        spawner_report(s, run->id, &event, -EBADF);
+}
+
+/* A run that is not assigned fails in silence: the one that asks next makes its own, and is told. */
+static void fail_run(struct spawner *s, struct run *run, int e, const char *step, const char *text)
+{
+        run->has_failed = true;
+        if (run->is_assigned)
+                spawner_fail(s, run->id, RV_BACKEND_FAULT_SETUP, e, step, text);
+        run_kill(run);
+}
+
+/* It builds its root meanwhile: what holds the program is the loop, which waits for HELD. */
+static void on_joined(struct spawner *s, struct run *run)
+{
         struct rv_error err = { 0 };
+        struct ns_message next;
         int r;
 
-        /* It builds its root meanwhile: what holds the program is the loop, which waits for this. */
-        if (send(run->sync_fd, &proceed, sizeof(proceed), MSG_NOSIGNAL) < 0)
-                return;
+        if (recv(run->sync_fd, &next, sizeof(next), MSG_PEEK | MSG_DONTWAIT) == sizeof(next) && next.kind == NS_FAILED)
+                return;         /* it is dead already, and says why */
         r = rv_cgroup_verify(&s->place, &run->cgroup, run->pid, &err);
         if (r < 0) {
-                run->has_failed = true;
-                spawner_fail(s, run->id, RV_BACKEND_FAULT_SETUP, r, "verify the cgroups", err.message);
-                run_kill(run);
+                fail_run(s, run, r, "verify the cgroups", err.message);
                 return;
         }
-        spawner_report(s, run->id, &event, -EBADF);
+        run->is_verified = true;
+        if (run->is_assigned)
+                run_report_held(s, run);
 }
 
 void run_on_sync(struct spawner *s, struct run *run)
@@ -78,9 +93,8 @@ void run_on_sync(struct spawner *s, struct run *run)
                 run->box_fd = rv_take_fd(&fd);
         } else if (n == (ssize_t)sizeof(m) && m.kind == NS_FAILED && !run->has_failed) {
                 m.step[sizeof(m.step) - 1] = 0;
-                run->has_failed = true;
                 snprintf(text, sizeof(text), "cannot %s: %s; see reeve doctor", m.step, strerror(m.fault_errno));
-                spawner_fail(s, run->id, RV_BACKEND_FAULT_SETUP, m.fault_errno, m.step, text);
+                fail_run(s, run, m.fault_errno, m.step, text);
         } else {
                 run->sync_fd = rv_close(run->sync_fd);    /* leaves the epoll set, too */
         }
@@ -136,7 +150,7 @@ void run_on_end(struct spawner *s, struct run *run)
         struct rv_spawn_event event = { .struct_size = sizeof(event), .kind = RV_SPAWN_ENDED, .result_fd = -1 };
         struct rv_cgroup_counters counters;
         uint64_t id = run->id;
-        bool has_failed;
+        bool is_assigned = run->is_assigned, is_told;
         siginfo_t info;
         int result_fd, r;
 
@@ -154,18 +168,21 @@ void run_on_end(struct spawner *s, struct run *run)
         event.peak_processes = counters.peak_processes;
         event.n_oom_kills = counters.n_oom_kills;
         event.is_memory_limit_reached = counters.is_memory_limit_reached;
-        has_failed = run->has_failed;
-        if (!has_failed) {
+        is_told = run->has_failed || !is_assigned;
+        if (!is_told) {
                 result_fd = open_result(run, &event);
                 spawner_report(s, id, &event, result_fd);
                 rv_close(result_fd);
         }
         unlink_run(s, run);
+        if (s->spare == run)
+                s->spare = NULL;
         rv_close(run->box_fd);
         rv_close(run->sync_fd);
         rv_close(run->pidfd);
         r = rv_cgroup_remove(&s->place, &run->cgroup);
         rv_uid_release(&run->uids);
         free(run);
-        spawner_removed(s, id, r);
+        if (is_assigned)
+                spawner_removed(s, id, r);
 }

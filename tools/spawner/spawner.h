@@ -24,7 +24,10 @@ struct run {
         int pidfd, sync_fd, box_fd;
         struct rv_cgroup cgroup;
         struct rv_uid_pair uids;
-        bool has_failed;             /* FAILED was reported: nothing more is, but it is cleaned up */
+        const struct rv_runtime *runtime;
+        bool is_verified;            /* it is in its cgroups */
+        bool is_assigned;            /* it is the loop's run `id`; before, nothing is reported of it */
+        bool has_failed;             /* FAILED was reported, or would be: nothing more is, but it is cleaned up */
         bool was_stopped, is_memory_stop;
         uint64_t oom_until_us;       /* a kill for memory was announced: look at the counter until then; 0: no */
 };
@@ -37,7 +40,7 @@ struct spawner {
         struct rv_runtime *runtimes; /* by the configuration's index; config NULL until first used */
         int epoll_fd, channel_fd;
         struct run *runs;
-        struct run *spare;           /* made ahead, while the loop is still reading: has ids and cgroups, no limits */
+        struct run *spare;           /* one of runs, made ahead while the loop is still reading, not assigned */
         unsigned n_made;             /* names cgroups */
         bool is_closing;
 };
@@ -45,10 +48,8 @@ struct spawner {
 /** spawner_launch() - begin a run: FAILED is reported if that goes wrong. Context: spawner. Ownership: takes the @fds. Return: none */
 void spawner_launch(struct spawner *s, const struct rv_spawn_request *request, const int fds[RV_SPAWN_FD_MAX_]);
 
-/** spawner_prepare() - make the spare, and the view of the first tenant's runtime. Context: spawner. Ownership: none. Return: none; what fails is tried again, and reported, by spawner_launch() */
+/** spawner_prepare() - make a spare for the first tenant's runtime. Context: spawner. Ownership: none. Return: none; what fails is tried again, and reported, by spawner_launch() */
 void spawner_prepare(struct spawner *s);
-/** spawner_drop() - remove a run that has no process. Context: spawner. Ownership: takes @run, may be NULL. Return: none */
-void spawner_drop(struct spawner *s, struct run *run);
 
 /** spawner_report() - send one event about a run; @result_fd is lent. Context: spawner. Ownership: borrows. Return: none */
 void spawner_report(struct spawner *s, uint64_t id, struct rv_spawn_event *event, int result_fd);
@@ -59,6 +60,8 @@ void spawner_fail(struct spawner *s, uint64_t id, enum rv_backend_fault fault, i
 /** spawner_removed() - report REMOVED; @e is 0, or -errno if a cgroup stays. Context: spawner. Ownership: none. Return: none */
 void spawner_removed(struct spawner *s, uint64_t id, int e);
 
+/** run_report_held() - report HELD of an assigned run that was verified. Context: spawner. Ownership: borrows. Return: none */
+void run_report_held(struct spawner *s, struct run *run);
 /** run_on_sync() - a message of the child is there, or its end closed. Context: spawner. Ownership: borrows. Return: none */
 void run_on_sync(struct spawner *s, struct run *run);
 /** run_on_oom() - the run met its memory limit, or it is time to look again. Context: spawner. Ownership: borrows. Return: none */
