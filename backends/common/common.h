@@ -7,3 +7,4 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/text.h"

@@ -26,6 +26,7 @@ static const char *const hidden[] = {
 static const char *const node_files[] = {
         NODE_SHARE "/acorn/dist/acorn.js",
         NODE_SHARE "/acorn-walk/dist/walk.js",
+        NODE_SHARE "/minimatch/dist/cjs/index.bundle.js",
         NODE_SHARE "/cjs-module-lexer/lexer.js",
         NODE_SHARE "/cjs-module-lexer/dist/lexer.js",
         NODE_SHARE "/undici/undici-fetch.js",

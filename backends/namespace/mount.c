@@ -65,15 +65,38 @@ static int make_parents(const char *path)
 
 /* ---- The runtime's view ---- */
 
-static int bind_read_only(const char *source, const char *path)
+#define VIEW_ENTRIES_MAX 256
+
+static int trees[VIEW_ENTRIES_MAX];     /* of the view's binds, by its index; the process has one view */
+
+static int open_tree_at(const char *source)
+{
+        return (int)syscall(SYS_open_tree, AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | AT_SYMLINK_NOFOLLOW);
+}
+
+int ns_mount_open(const struct ns_child *c, const char **ret_step)
+{
+        const struct rv_runtime *rt = c->runtime;
+
+        STEP("make mounts private", mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
+        if (rt->n_entries > VIEW_ENTRIES_MAX) {
+                errno = E2BIG;
+                STEP("show so many paths; runtimes.*.expose lists them", -1);
+        }
+        for (size_t i = 0; i < rt->n_entries; i++)
+                if (rt->entries[i].kind == RV_VIEW_BIND) {
+                        trees[i] = open_tree_at(rt->entries[i].source);
+                        STEP(about("open", rt->entries[i].source), trees[i]);
+                }
+        return 0;
+}
+
+static int attach_read_only(int tree, const char *path)
 {
         struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV };
         struct stat st, at;
-        int tree, r = -1;
+        int r = -1;
 
-        tree = (int)syscall(SYS_open_tree, AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | AT_SYMLINK_NOFOLLOW);
-        if (tree < 0)
-                return -1;
         if (fstat(tree, &st) < 0 || make_parents(path) < 0)
                 goto out;
         /* The place is there already if it lies in something bound earlier. */
@@ -107,7 +130,7 @@ static int show(const struct rv_runtime *rt, const char **ret_step)
                 snprintf(path, sizeof(path), ".%s", e->path);
                 switch (e->kind) {
                 case RV_VIEW_BIND:
-                        STEP(about("show", e->path), bind_read_only(e->source, path));
+                        STEP(about("show", e->path), attach_read_only(trees[i], path));
                         break;
                 case RV_VIEW_LINK:
                         STEP(about("link", e->path), make_parents(path));
@@ -209,6 +232,7 @@ static int make_proc(const char **ret_step)
         static const char *const read_only[] = { "bus", "fs", "irq", "sys" };
         char path[64];
         struct stat st;
+        int tree;
 
         STEP("make /proc", mkdir("./proc", 0755));
         STEP("mount /proc", mount("proc", "./proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL));
@@ -222,7 +246,9 @@ static int make_proc(const char **ret_step)
                 snprintf(path, sizeof(path), "./proc/%s", read_only[i]);
                 if (lstat(path, &st) < 0)
                         continue;
-                STEP(about("make read-only", path + 1), bind_read_only(path, path));
+                tree = open_tree_at(path);
+                STEP(about("open", path + 1), tree);
+                STEP(about("make read-only", path + 1), attach_read_only(tree, path));
         }
         return 0;
 }
@@ -239,7 +265,6 @@ int ns_mount_root(const struct ns_child *c, const char **ret_step)
 {
         int r;
 
-        STEP("make mounts private", mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
         STEP("mount the root", mount("tmpfs", STAGE, "tmpfs", MS_NOSUID | MS_NODEV, ROOT_OPTIONS));
         STEP("enter the root", chdir(STAGE));
         r = make_reserved(ret_step);

@@ -8,6 +8,18 @@
 #include "sandbox.h"
 
 /**
+ * ns_mount_open() - take hold of what the runtime's view binds, before anything covers it
+ *
+ * Done while the child still is the user that the spawner was, so that a runtime may lie where only that user
+ * can go.
+ *
+ * Context:   the child, before ns_mount_root()
+ * Ownership: borrows @child
+ * Return:    0 or -errno
+ */
+int ns_mount_open(const struct ns_child *child, const char **ret_step);
+
+/**
  * ns_mount_root() - build the run's root from the runtime's view and enter it
  * @ret_step: the step that failed, for a person
  *

@@ -143,8 +143,8 @@ static void set_fault(struct ns_run *r, enum rv_backend_fault fault, int e, cons
                 return;         /* the first is the cause */
         r->seen.fault = fault;
         r->seen.fault_errno = e;
-        snprintf(r->seen.fault_step, sizeof(r->seen.fault_step), "%s", step);
-        snprintf(r->seen.fault_text, sizeof(r->seen.fault_text), "%s", text);
+        rv_text_copy(r->seen.fault_step, sizeof(r->seen.fault_step), step);
+        rv_text_copy(r->seen.fault_text, sizeof(r->seen.fault_text), text);
 }
 
 /* ---- Init's reports ---- */

@@ -170,6 +170,9 @@ _Noreturn void ns_child_main(struct ns_child *c)
         umask(022);
         STEP("start a session", setsid());
         await_proceed(c);
+        r = ns_mount_open(c, &step);
+        if (r < 0)
+                fail(c, step, r);
         become_root_inside(c);
         STEP("set the parent-death signal", prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0));
         STEP("become undumpable", prctl(PR_SET_DUMPABLE, 0, 0, 0, 0));

@@ -173,7 +173,7 @@ static int take_scalar(struct reader *x, const yaml_event_t *e, unsigned line)
 
 static int open_collection(struct reader *x, enum rv_yaml_kind kind, bool is_marked, unsigned line)
 {
-        struct rv_yaml_node *node;
+        struct rv_yaml_node *node = NULL;
         int r;
 
         if (is_marked)

@@ -118,7 +118,8 @@ static enum kind kind_of(const char *path)
 
 static size_t size_max(enum kind kind)
 {
-        return kind == KIND_LUA ? RV_BUNDLE_LUA_SIZE_MAX : kind == KIND_DATA ? RV_BUNDLE_DATA_SIZE_MAX : RV_BUNDLE_YAML_SIZE_MAX;
+        return kind == KIND_LUA ? RV_BUNDLE_LUA_SIZE_MAX : kind == KIND_DATA ? RV_BUNDLE_DATA_SIZE_MAX
+                : RV_BUNDLE_YAML_SIZE_MAX;
 }
 
 static int check_path(struct loading *l, const char *path)

@@ -69,7 +69,8 @@ static void remove_files(const struct rv_bundle *b, const char *copy)
         for (size_t i = b->n_files; i-- > 0;) {
                 if ((size_t)snprintf(path, sizeof(path), "%s/%s", copy, b->files[i].path) >= sizeof(path))
                         continue;
-                for (char *slash = strrchr(path, '/'); slash && (size_t)(slash - path) > strlen(copy); slash = strrchr(path, '/')) {
+                for (char *slash = strrchr(path, '/'); slash &&
+                        (size_t)(slash - path) > strlen(copy); slash = strrchr(path, '/')) {
                         *slash = 0;
                         rmdir(path);   /* fails while a later file's directory is still in it: that one removes it */
                 }

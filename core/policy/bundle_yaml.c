@@ -85,7 +85,8 @@ static int read_pair(struct reading *r, const yaml_event_t *key)
 /* The events of a file that is one mapping: stream, document, mapping, pairs, and their ends. */
 static int read_events(struct reading *r)
 {
-        static const yaml_event_type_t opening[] = { YAML_STREAM_START_EVENT, YAML_DOCUMENT_START_EVENT, YAML_MAPPING_START_EVENT };
+        static const yaml_event_type_t opening[] = { YAML_STREAM_START_EVENT, YAML_DOCUMENT_START_EVENT,
+                YAML_MAPPING_START_EVENT };
         size_t i = 0;
 
         for (;;) {

@@ -20,7 +20,8 @@ enum {
 #define ARG_AX(i) ((i) >> 7)
 
 /* Tags of constants: lobject.h. */
-enum { TAG_NIL = 0x00, TAG_FALSE = 0x01, TAG_TRUE = 0x11, TAG_INTEGER = 0x03, TAG_FLOAT = 0x13, TAG_SHORT = 0x04, TAG_LONG = 0x14 };
+enum { TAG_NIL = 0x00, TAG_FALSE = 0x01, TAG_TRUE = 0x11, TAG_INTEGER = 0x03, TAG_FLOAT = 0x13, TAG_SHORT = 0x04,
+        TAG_LONG = 0x14 };
 
 #define NESTING_MAX 200   /* Lua's own bound on nested functions is below this */
 
@@ -223,7 +224,8 @@ static bool sets_a(uint32_t i)
         uint32_t op = OPCODE(i);
 
         return !(op == OP_SETUPVAL || (op >= OP_SETTABUP && op <= OP_SETFIELD) || (op >= OP_MMBIN && op <= OP_MMBINK) ||
-                 (op >= OP_CLOSE && op <= OP_TEST) || (op >= OP_RETURN && op <= OP_RETURN1) || op == OP_SETLIST || op == OP_EXTRAARG);
+                 (op >= OP_CLOSE && op <= OP_TEST) || (op >= OP_RETURN && op <= OP_RETURN1) || op == OP_SETLIST ||
+                         op == OP_EXTRAARG);
 }
 
 static void visit(struct reader *r, const struct function *f, size_t at, struct rv_access access)
@@ -243,7 +245,8 @@ static void visit_member(struct reader *r, const struct function *f, size_t at, 
                 return;
         next = instruction(f, at + 1);
         if (OPCODE(next) == OP_GETFIELD && ARG_B(next) == ARG_A(instruction(f, at)) && constant(f, ARG_C(next)))
-                visit(r, f, at + 1, (struct rv_access){ .kind = RV_ACCESS_MEMBER, .name = name, .member = constant(f, ARG_C(next)) });
+                visit(r, f, at + 1, (struct rv_access){ .kind = RV_ACCESS_MEMBER, .name = name, .member = constant(f,
+                        ARG_C(next)) });
 }
 
 /*
@@ -308,7 +311,8 @@ static void scan(struct reader *r, const struct function *f)
                         break;
                 case OP_GETFIELD:
                         if ((int)ARG_B(x) < f->n_parameters && is_constant_argument(f, ARG_B(x)))
-                                visit(r, f, i, (struct rv_access){ .kind = RV_ACCESS_ARGUMENT, .member = constant(f, ARG_C(x)),
+                                visit(r, f, i, (struct rv_access){ .kind = RV_ACCESS_ARGUMENT, .member = constant(f,
+                                        ARG_C(x)),
                                         .argument = (int)ARG_B(x) });
                         break;
                 }

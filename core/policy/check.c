@@ -28,7 +28,8 @@ struct checking {
 static bool is_known(const struct checking *c, const char *file, int line, const char *message)
 {
         for (size_t i = 0; i < c->n_entries; i++)
-                if (c->entries[i].line == line && strcmp(c->entries[i].file, file) == 0 && strcmp(c->entries[i].message, message) == 0)
+                if (c->entries[i].line == line && strcmp(c->entries[i].file, file) == 0 &&
+                        strcmp(c->entries[i].message, message) == 0)
                         return true;
         return false;
 }
@@ -71,7 +72,8 @@ static void add_load_error(struct checking *c, const char *message)
         char *end;
         long line;
 
-        if (!colon || (size_t)(colon - message) > RV_BUNDLE_PATH_MAX || memchr(message, ' ', (size_t)(colon - message))) {
+        if (!colon || (size_t)(colon - message) > RV_BUNDLE_PATH_MAX || memchr(message, ' ',
+                (size_t)(colon - message))) {
                 add(c, "", 0, message);
                 return;
         }
@@ -131,7 +133,8 @@ static void on_when_access(void *userdata, const struct rv_access *access)
         enum rv_fact_set set = access->argument == 0 ? rv_section_facts[c->section] : RV_FACTS_REQUEST;
         char message[RV_ENGINE_MESSAGE_MAX], names[400];
 
-        if (access->kind != RV_ACCESS_ARGUMENT || access->depth > 0 || access->argument > 1 || rv_fact_find(set, access->member))
+        if (access->kind != RV_ACCESS_ARGUMENT || access->depth > 0 || access->argument > 1 || rv_fact_find(set,
+                access->member))
                 return;
         snprintf(message, sizeof(message), "unknown fact '%.60s' of %s; there are %s", access->member, rv_fact_tables[set].title,
                 rv_fact_list(set, names, sizeof(names)));

@@ -23,7 +23,8 @@ struct judgement {
         const char *text;
 };
 
-static enum rv_engine_fault test_rule(struct judging *j, const struct rv_rule *rule, enum rv_fact_set set, const json_t *item, bool *ret)
+static enum rv_engine_fault test_rule(struct judging *j, const struct rv_rule *rule, enum rv_fact_set set,
+        const json_t *item, bool *ret)
 {
         enum rv_engine_fault fault = rv_match_test(&j->engine, rule, item, ret);
 
@@ -63,7 +64,8 @@ static struct rv_finding finding_of(const struct judging *j, enum rv_section sec
 }
 
 /* Adds the denial, if it is one. @otherwise is the message where a rule has no text of its own. */
-static bool deny_if(struct judging *j, enum rv_section section, const struct judgement *g, const char *item, const char *path, const char *otherwise)
+static bool deny_if(struct judging *j, enum rv_section section, const struct judgement *g, const char *item,
+        const char *path, const char *otherwise)
 {
         struct rv_finding f = finding_of(j, section, g);
 
@@ -214,7 +216,8 @@ static void judge_limits(struct judging *j)
 
 static void judge_sections(struct judging *j)
 {
-        static void (*const sections[])(struct judging *) = { judge_packages, judge_network, judge_idempotency, judge_backend };
+        static void (*const sections[])(struct judging *) = { judge_packages, judge_network, judge_idempotency,
+                judge_backend };
 
         for (size_t i = 0; i < RV_N_ELEMENTS(sections) && !is_over(j); i++)
                 sections[i](j);

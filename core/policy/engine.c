@@ -368,7 +368,8 @@ static int raw_when(lua_State *L)
         return 0;
 }
 
-enum rv_engine_fault rv_engine_call_when(struct rv_engine *e, int function_ref, enum rv_fact_set set, const json_t *item,
+enum rv_engine_fault rv_engine_call_when(struct rv_engine *e, int function_ref, enum rv_fact_set set,
+        const json_t *item,
         const struct rv_engine_place *place, bool *ret)
 {
         struct when w = { function_ref, set, item, false };

@@ -117,7 +117,8 @@ void rv_engine_begin_item(struct rv_engine *e);
  * Ownership: borrows
  * Return:    e->fault
  */
-enum rv_engine_fault rv_engine_call_when(struct rv_engine *e, int function_ref, enum rv_fact_set set, const json_t *item,
+enum rv_engine_fault rv_engine_call_when(struct rv_engine *e, int function_ref, enum rv_fact_set set,
+        const json_t *item,
         const struct rv_engine_place *place, bool *ret);
 
 /** rv_engine_of() - the engine of a state, for functions that Lua calls. Context: any. Ownership: borrowed. Return: the engine */

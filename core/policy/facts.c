@@ -91,7 +91,8 @@ static int check_tenant(const struct rv_facts_tenant *tenant, const char *princi
         const char *key;
         json_t *value;
 
-        if (!rv_utf8_check(tenant->name, strlen(tenant->name), NULL) || !rv_utf8_check(principal, strlen(principal), NULL))
+        if (!rv_utf8_check(tenant->name, strlen(tenant->name), NULL) || !rv_utf8_check(principal, strlen(principal),
+                NULL))
                 return rv_raise(-EINVAL);
         if (tenant->labels && !json_is_object(tenant->labels))
                 return rv_raise(-EINVAL);

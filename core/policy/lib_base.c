@@ -100,7 +100,8 @@ static int raw_select(lua_State *L)
 
 static int digit_of(char c)
 {
-        return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'z' ? c - 'a' + 10 : c >= 'A' && c <= 'Z' ? c - 'A' + 10 : 99;
+        return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'z' ? c - 'a' + 10 : c >= 'A' && c <= 'Z'
+                ? c - 'A' + 10 : 99;
 }
 
 /* tonumber(text, base): digits of the base with an optional sign, blanks around them. */
@@ -181,7 +182,8 @@ static bool is_name(const char *text)
 }
 
 /* The file of the bundle that is meant by a `use` or `data`; raises if there is none. */
-static const struct rv_bundle_file *find_file(lua_State *L, const char *function, const char *prefix, const char *suffix)
+static const struct rv_bundle_file *find_file(lua_State *L, const char *function, const char *prefix,
+        const char *suffix)
 {
         const struct rv_bundle_file *f = NULL;
         char path[RV_BUNDLE_PATH_MAX + 1];

@@ -221,7 +221,8 @@ static int raw_match(lua_State *L)
 static int next_match(lua_State *L)
 {
         size_t n, n_text, from = (size_t)lua_tointeger(L, lua_upvalueindex(3));
-        const char *s = lua_tolstring(L, lua_upvalueindex(1), &n), *text = lua_tolstring(L, lua_upvalueindex(2), &n_text);
+        const char *s = lua_tolstring(L, lua_upvalueindex(1), &n), *text = lua_tolstring(L, lua_upvalueindex(2),
+                &n_text);
         const char *found = from <= n ? search(s + from, n - from, text, n_text) : NULL;
 
         if (!found) {

@@ -172,7 +172,8 @@ static bool is_before(lua_State *L, int a, int b)
                         return lua_compare(L, a, b, LUA_OPLT);
                 if (lua_type(L, a) == LUA_TSTRING && lua_type(L, b) == LUA_TSTRING) {
                         rv_engine_charge_bytes(L, RV_MIN(lua_rawlen(L, a), lua_rawlen(L, b)));
-                        return rv_bytes_compare(lua_tostring(L, a), lua_rawlen(L, a), lua_tostring(L, b), lua_rawlen(L, b)) < 0;
+                        return rv_bytes_compare(lua_tostring(L, a), lua_rawlen(L, a), lua_tostring(L, b),
+                                lua_rawlen(L, b)) < 0;
                 }
                 rv_engine_raise(L, "table.sort cannot compare %s with %s", luaL_typename(L, a), luaL_typename(L, b));
         }

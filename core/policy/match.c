@@ -22,7 +22,8 @@ static void report(lua_State *L, struct rv_rule *rule, const char *name, const c
 }
 
 /* One alternative from the value on top of the stack, which is popped and, if it must outlive the call, kept. */
-static void compile_alternative(lua_State *L, struct rv_rule *rule, const char *name, int anchor, struct rv_alternative *ret)
+static void compile_alternative(lua_State *L, struct rv_rule *rule, const char *name, int anchor,
+        struct rv_alternative *ret)
 {
         const struct rv_matcher *matcher = rv_matcher_test(L, -1);
 
@@ -155,7 +156,8 @@ static bool is_word(const char *words, const char *text, size_t n)
 }
 
 /* Can the fact ever be that? What cannot is a mistake, not a rule that happens not to match. */
-static void check_alternative(lua_State *L, struct rv_rule *rule, const struct rv_condition *c, const struct rv_alternative *a)
+static void check_alternative(lua_State *L, struct rv_rule *rule, const struct rv_condition *c,
+        const struct rv_alternative *a)
 {
         const struct rv_fact *fact = c->fact;
         bool is_textual = fact->type == RV_FACT_STRING || fact->type == RV_FACT_LIST || fact->type == RV_FACT_TENANT;
@@ -216,7 +218,8 @@ void rv_match_place(lua_State *L, struct rv_rule *rule, enum rv_fact_set set)
                 qsort(rule->conditions, rule->n_conditions, sizeof(*rule->conditions), compare_conditions);
 }
 
-static int has_text(struct rv_engine *e, const struct rv_rule *rule, const struct rv_alternative *a, const char *text, size_t n)
+static int has_text(struct rv_engine *e, const struct rv_rule *rule, const struct rv_alternative *a, const char *text,
+        size_t n)
 {
         char why[200];
         int r;
@@ -271,7 +274,8 @@ static int has(struct rv_engine *e, const struct rv_rule *rule, const struct rv_
         return 0;
 }
 
-static enum rv_engine_fault test_condition(struct rv_engine *e, const struct rv_rule *rule, const struct rv_condition *c,
+static enum rv_engine_fault test_condition(struct rv_engine *e, const struct rv_rule *rule,
+        const struct rv_condition *c,
         const json_t *item, bool *ret)
 {
         const json_t *value = json_object_get(c->is_of_request ? json_object_get(e->facts, "request") : item, c->name);
@@ -346,7 +350,8 @@ static bool condition_covers(const struct rv_condition *earlier, const struct rv
 static bool is_always(const struct rv_condition *c)
 {
         for (size_t i = 0; i < c->n_alternatives; i++)
-                if (c->alternatives[i].kind == RV_ALT_GLOB && c->alternatives[i].n == 1 && c->fact->type != RV_FACT_LIST)
+                if (c->alternatives[i].kind == RV_ALT_GLOB && c->alternatives[i].n == 1 &&
+                        c->fact->type != RV_FACT_LIST)
                         return true;
         return false;
 }

@@ -10,7 +10,8 @@
 static const char metatable_key;
 
 const char *const rv_section_names[_RV_SECTION_MAX] = { "packages", "network", "idempotency", "backend" };
-const enum rv_fact_set rv_section_facts[_RV_SECTION_MAX] = { RV_FACTS_PACKAGE, RV_FACTS_NETWORK, RV_FACTS_IDEMPOTENCY, RV_FACTS_BACKEND };
+const enum rv_fact_set rv_section_facts[_RV_SECTION_MAX] = { RV_FACTS_PACKAGE, RV_FACTS_NETWORK, RV_FACTS_IDEMPOTENCY,
+        RV_FACTS_BACKEND };
 const char *const rv_limit_names[_RV_LIMIT_MAX] = { "timeout_s", "memory_mib" };
 
 static const int64_t limit_minima[_RV_LIMIT_MAX] = { RV_BOUND_MIN(timeout_s), RV_BOUND_MIN(memory_mib) };
@@ -154,13 +155,15 @@ static void take_section(lua_State *L, struct rv_policy *policy, enum rv_section
 }
 
 /* The number at field @name of the table on top of the stack. */
-static bool take_limit_number(lua_State *L, struct rv_policy *policy, const char *limit, const char *name, int64_t minimum, int64_t *ret)
+static bool take_limit_number(lua_State *L, struct rv_policy *policy, const char *limit, const char *name,
+        int64_t minimum, int64_t *ret)
 {
         bool is_given;
 
         lua_pushstring(L, name);
         is_given = lua_rawget(L, -2) != LUA_TNIL;
-        if (is_given && (!lua_isinteger(L, -1) || lua_tointeger(L, -1) < minimum || lua_tointeger(L, -1) > (1ll << 53) - 1)) {
+        if (is_given && (!lua_isinteger(L, -1) || lua_tointeger(L, -1) < minimum || lua_tointeger(L,
+                -1) > (1ll << 53) - 1)) {
                 FAULT("limits.%s.%s is a whole number of at least %lld", limit, name, (long long)minimum);
                 is_given = false;
         }

@@ -83,7 +83,8 @@ static void take_separator(struct cursor *c)
 }
 
 /* One suffix `[-_.]? WORD [-_.]? [number]`; without it the cursor stays. An absent number is 0. */
-static bool take_suffix(struct cursor *c, const char *const *words, size_t *ret_word, struct rv_version_span *ret_number)
+static bool take_suffix(struct cursor *c, const char *const *words, size_t *ret_word,
+        struct rv_version_span *ret_number)
 {
         struct cursor at = *c;
 
@@ -231,7 +232,8 @@ static int compare_segments(const struct rv_version *a, const struct rv_version 
         int r = compare_numbers(a->epoch, b->epoch);
 
         for (size_t i = 0; i < n && r == 0; i++)
-                r = compare_numbers(i < a->n_segments ? a->segments[i] : none, i < b->n_segments ? b->segments[i] : none);
+                r = compare_numbers(i < a->n_segments ? a->segments[i] : none, i < b->n_segments ? b->segments[i]
+                        : none);
         return r;
 }
 
@@ -344,7 +346,8 @@ int rv_version_compare(const struct rv_version *a, const struct rv_version *b)
         return r || a->order == RV_VERSION_SEMVER ? r : compare_parts(a->build, b->build, true);
 }
 
-enum operation { OP_EQUAL, OP_NOT_EQUAL, OP_BELOW, OP_BELOW_EQUAL, OP_ABOVE, OP_ABOVE_EQUAL, OP_COMPATIBLE, OP_TILDE, OP_CARET };
+enum operation { OP_EQUAL, OP_NOT_EQUAL, OP_BELOW, OP_BELOW_EQUAL, OP_ABOVE, OP_ABOVE_EQUAL, OP_COMPATIBLE, OP_TILDE,
+        OP_CARET };
 
 static enum operation take_operation(struct cursor *c)
 {

@@ -117,7 +117,8 @@ static int raw_len(lua_State *L)
 {
         const struct rv_view *v = lua_touserdata(L, 1);
 
-        lua_pushinteger(L, v->kind == RV_VIEW_LIST ? (lua_Integer)json_array_size(v->value) : (lua_Integer)json_object_size(v->value));
+        lua_pushinteger(L, v->kind == RV_VIEW_LIST ? (lua_Integer)json_array_size(v->value)
+                : (lua_Integer)json_object_size(v->value));
         return 1;
 }
 

@@ -68,7 +68,7 @@ static int scan_hex4(struct rv_jsonscan *s, uint32_t *ret)
 /* RFC 8259, section 7: a character beyond U+FFFF is a pair of \u escapes; half a pair is no character. */
 static int scan_unicode_escape(struct rv_jsonscan *s, uint32_t *ret)
 {
-        uint32_t high, low;
+        uint32_t high = 0, low = 0;
         int r;
 
         r = scan_hex4(s, &high);

@@ -268,7 +268,7 @@ static void add_place(const struct rv_outcome *o, struct rv_buf *out)
         json_int_t line = json_integer_value(json_object_get(denial, "line"));
         const char *before = " (";
 
-        if (rule) {
+        if (rule && rule[0]) {
                 rv_buf_printf(out, "%srule %s", before, rule);
                 before = ", ";
         }
@@ -294,7 +294,8 @@ int rv_outcome_line(const struct rv_outcome *o, struct rv_buf *out)
         if (c->status == RV_STATUS_COMPLETED)
                 return 0;
         if (c->status == RV_STATUS_BLOCKED) {
-                rv_buf_printf(&raw, "blocked by policy: %s", c->message);
+                rv_buf_printf(&raw, "%s: %s", c->code == RV_CODE_POLICY_ERROR ? "blocked, the policy failed" :
+                              json_object_get(o->detail, "missing") || c->detail.missing[0] ? "blocked" : "blocked by policy", c->message);
                 add_place(o, &raw);
         } else {
                 rv_buf_printf(&raw, "%s (%s)", c->message, rv_code_name(c->code));

@@ -28,7 +28,8 @@ def logical_lines(text):
             start, indent, depth = number, len(line) - len(line.lstrip()), 0
         joined += " " + bare
         code = re.sub(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|/\*.*?\*/|//.*|/\*.*$", lambda m: "" if m[0][0] == "/" else "_", bare).rstrip()
-        depth += sum(code.count(c) for c in "([") - sum(code.count(c) for c in ")]")
+        is_row = re.match(r"\s*\{.", joined)     # of a table: whole when its brace is closed
+        depth += sum(code.count(c) for c in ("([{" if is_row else "([")) - sum(code.count(c) for c in (")]}" if is_row else ")]"))
         following = lines[number].strip() if number < len(lines) else ""
         is_macro = joined.lstrip().startswith("#")
         if is_macro and bare.endswith("\\"):
@@ -55,7 +56,7 @@ def faults_of(text, formatted):
         left, right = "".join(x[2] for x in mine[a:b]), "".join(x[2] for x in its[c:d])
         is_case = any(re.match(r"(case\b|case['\"(]|case\w|default:)", x[2]) for x in mine[max(a - 1, 0):b])
         # Rows of an initialiser or an enum, and declarations of several names, are broken as their author likes.
-        is_table = all(k and re.search(r",(/\*.*\*/)?$", mine[k - 1][2])
+        is_table = any(re.match(r"\{.", mine[k][2]) for k in range(max(a - 1, 0), b)) or all(k and re.search(r",(/\*.*\*/)?$", mine[k - 1][2])
                        or re.search(r"([,}\"]|[^)]\{|\};)$|^\}|/\*.*\*/$", mine[k][2]) and ";" not in mine[k][2][:-1]
                        for k in range(a, b))
         if left == right and (is_case or is_table):

@@ -3,7 +3,8 @@
 
     check_sizes.py [--self-test]
 
-A C file of the product has at most 500 lines, a test 1,000, a function 60 from brace to brace.
+A C file of the product has at most 500 lines, a test 1,000; a function of the product, where no table of cases
+makes it long, 60 from brace to brace.
 """
 import sys
 
@@ -21,7 +22,7 @@ def faults_of(path, text):
         if line.startswith("{"):
             start = number
         elif line.startswith("}") and start:
-            if number - start > FUNCTION_MAX:
+            if number - start > FUNCTION_MAX and not path.startswith("tests/"):
                 found.append(f"{path}:{start}: a function of {number - start} lines, at most {FUNCTION_MAX}")
             start = 0
     return found
@@ -31,7 +32,7 @@ def self_test():
     def function(n):
         return "int f(void)\n{\n" + "        x++;\n" * (n - 1) + "}\n"
     rows = [("60 lines", "core/a.c", function(60), 0), ("61 lines", "core/a.c", function(61), 1),
-            ("long file", "core/a.c", "\n" * 501, 1), ("long test", "tests/a.c", "\n" * 501, 0),
+            ("long test function", "tests/a.c", function(90), 0), ("long file", "core/a.c", "\n" * 501, 1), ("long test", "tests/a.c", "\n" * 501, 0),
             ("struct", "core/a.c", "struct a {\n" + " int b;\n" * 99 + "};\n", 0)]
     return [f"self-test: {name}: {r}" for name, path, text, n in rows if len(r := faults_of(path, text)) != n]
 

@@ -403,9 +403,12 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_top, remove_top)
         const struct CMUnitTest tests[] = {
-                TEST(only_policy_lua_is_needed), TEST(what_is_part_of_it), TEST(digest_is_that_of_sha256sum), TEST(digest_depends_on_everything),
-                TEST(sizes), TEST(counts), TEST(bytes_in_all), TEST(names), TEST(links), TEST(the_directory_itself_may_be_a_link),
-                TEST(no_directory), TEST(ill_formed_files), TEST(builtin_is_policies_default), TEST(kept_copies_load_to_the_same),
+                TEST(only_policy_lua_is_needed), TEST(what_is_part_of_it), TEST(digest_is_that_of_sha256sum),
+                TEST(digest_depends_on_everything),
+                TEST(sizes), TEST(counts), TEST(bytes_in_all), TEST(names), TEST(links),
+                TEST(the_directory_itself_may_be_a_link),
+                TEST(no_directory), TEST(ill_formed_files), TEST(builtin_is_policies_default),
+                TEST(kept_copies_load_to_the_same),
                 TEST(keeping_twice_at_once), TEST(keeping_where_one_cannot),
         };
 

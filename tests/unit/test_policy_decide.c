@@ -253,7 +253,8 @@ static void limits(void **state)
         for (size_t i = 0; i < RV_N_ELEMENTS(table); i++) {
                 json_t *verdict = decide_sections(table[i].limits, table[i].request);
 
-                if (rv_policy_verdict_timeout_s(verdict) != table[i].timeout_s || rv_policy_verdict_memory_mib(verdict) != table[i].memory_mib)
+                if (rv_policy_verdict_timeout_s(verdict) != table[i].timeout_s ||
+                        rv_policy_verdict_memory_mib(verdict) != table[i].memory_mib)
                         fail_msg("%s: %u s, %u MiB", table[i].name, rv_policy_verdict_timeout_s(verdict), rv_policy_verdict_memory_mib(verdict));
                 json_decref(verdict);
         }
@@ -534,9 +535,12 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(defaults), cmocka_unit_test(matching_packages), cmocka_unit_test(matching_domains),
-                cmocka_unit_test(order_and_first_match), cmocka_unit_test(undecided), cmocka_unit_test(resolved_facts_are_judged),
-                cmocka_unit_test(idempotency), cmocka_unit_test(limits), cmocka_unit_test(ill_formed), cmocka_unit_test(errors_in_when),
-                cmocka_unit_test(places), cmocka_unit_test(modules), cmocka_unit_test(datasets_in_match), cmocka_unit_test(version_compare),
+                cmocka_unit_test(order_and_first_match), cmocka_unit_test(undecided),
+                cmocka_unit_test(resolved_facts_are_judged),
+                cmocka_unit_test(idempotency), cmocka_unit_test(limits), cmocka_unit_test(ill_formed),
+                cmocka_unit_test(errors_in_when),
+                cmocka_unit_test(places), cmocka_unit_test(modules), cmocka_unit_test(datasets_in_match),
+                cmocka_unit_test(version_compare),
                 cmocka_unit_test(all_denials_are_listed), cmocka_unit_test(verdicts_can_be_recorded),
                 cmocka_unit_test(bundles_that_cannot_be_loaded), cmocka_unit_test(facts_that_are_none),
         };

@@ -164,7 +164,8 @@ static void what_is_refused(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(whole_value), cmocka_unit_test(no_secret_is_in_them), cmocka_unit_test(names_are_those_of_the_table),
+                cmocka_unit_test(whole_value), cmocka_unit_test(no_secret_is_in_them),
+                cmocka_unit_test(names_are_those_of_the_table),
                 cmocka_unit_test(words_are_those_of_requests), cmocka_unit_test(plain_request),
                 cmocka_unit_test(order_of_the_request_does_not_matter), cmocka_unit_test(what_is_refused),
         };

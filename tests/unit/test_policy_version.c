@@ -207,7 +207,8 @@ static void orders_of_languages(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(pep440_order), cmocka_unit_test(pep440_equal_spellings), cmocka_unit_test(semver_order),
+                cmocka_unit_test(pep440_order), cmocka_unit_test(pep440_equal_spellings),
+                cmocka_unit_test(semver_order),
                 cmocka_unit_test(semver_equal_spellings), cmocka_unit_test(no_versions), cmocka_unit_test(sets),
                 cmocka_unit_test(orders_of_languages),
         };

@@ -62,10 +62,10 @@ void print_problem(const struct rv_problem *problem, bool is_json)
         if (problem->detail[0])
                 fprintf(stderr, "reeve: %s: %s\n", problem->title, problem->detail);
         for (size_t i = 0; i < problem->n_faults; i++)
-                fprintf(stderr, "reeve: %s%s%s: %s\n", i + 1 < problem->n_faults ? "" : "rejected: ",
-                        problem->faults[i].pointer[0] ? problem->faults[i].pointer : "the request", "", problem->faults[i].message);
+                fprintf(stderr, "reeve: rejected: %s: %s\n", problem->faults[i].pointer[0] ? problem->faults[i].pointer : "the request",
+                        problem->faults[i].message);
         if (problem->n_left_out)
-                fprintf(stderr, "reeve: and %zu faults more\n", problem->n_left_out);
+                fprintf(stderr, "reeve: rejected: and %zu faults more\n", problem->n_left_out);
 }
 
 int fail(bool is_json, int status, const char *title, const char *detail)

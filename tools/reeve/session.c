@@ -60,29 +60,23 @@ static int open_state(struct session *s, struct rv_error *err)
 }
 
 /* A bundle that cannot be loaded is no failure of the session: every run is denied, with this reason. */
+static void reject_bundle(struct session *s, int r)
+{
+        rv_error_set(&s->bundle_error, r, "cannot load the policy bundle: %s", strerror(-r));
+        rv_bundle_free(s->bundle);
+        s->bundle = NULL;
+}
+
 static void load_bundle(struct session *s)
 {
-        _cleanup_(rv_freep) char *kept = NULL;
         int r;
 
         if (s->tenant->policy)
                 r = rv_bundle_load(s->tenant->policy, &s->bundle, &s->bundle_error);
         else
                 r = rv_bundle_builtin(&s->bundle);
-        if (r == 0 && asprintf(&kept, "/proc/self/fd/%d/bundles", s->state_fd) < 0) {
-                kept = NULL;
-                r = -ENOMEM;
-        }
-        if (r == 0) {
-                r = rv_bundle_keep(s->bundle, kept);
-                if (r < 0)
-                        rv_error_set(&s->bundle_error, r, "cannot keep a copy of the bundle in %s/bundles: %s", s->config->state_dir, strerror(-r));
-        }
-        if (r == 0)
-                return;
-        rv_error_set(&s->bundle_error, r, "cannot load the policy bundle: %s", strerror(-r));
-        rv_bundle_free(s->bundle);
-        s->bundle = NULL;
+        if (r < 0)
+                reject_bundle(s, r);
 }
 
 int session_prepare(struct session *s, const char *config_path, const char *tenant, struct rv_error *err)
@@ -127,6 +121,22 @@ static int drop_privilege(const struct session *s, struct rv_error *err)
                 return rv_error_set(err, r, "cannot set no_new_privs: %s", strerror(-r));
         }
         return 0;
+}
+
+/* So that any record can be evaluated again. By then the state directory may be out of reach by its path. */
+static void keep_bundle(struct session *s)
+{
+        char dir[64];
+        int r;
+
+        if (!s->bundle)
+                return;
+        snprintf(dir, sizeof(dir), "/proc/self/fd/%d/bundles", s->state_fd);
+        r = rv_bundle_keep(s->bundle, dir);
+        if (r == 0)
+                return;
+        rv_error_set(&s->bundle_error, r, "cannot keep a copy of the bundle in %s/bundles: %s", s->config->state_dir, strerror(-r));
+        reject_bundle(s, r);
 }
 
 static int note_context(struct session *s, struct rv_error *err)
@@ -195,6 +205,7 @@ int session_settle(struct session *s, bool *ret_is_log, struct rv_error *err)
         r = drop_privilege(s, err);
         if (r < 0)
                 return r;
+        keep_bundle(s);
         *ret_is_log = true;
         r = rv_log_open_at(s->state_fd, s->config->state_dir, &s->core.log, err);
         if (r == 0)

@@ -1,6 +1,7 @@
 #include "spawner.h"
 
 #include "base/fd.h"
+#include "base/text.h"
 #include "sandbox.h"
 
 #include <fcntl.h>
@@ -20,8 +21,8 @@ void spawner_fail(struct spawner *s, uint64_t id, enum rv_backend_fault fault, i
 {
         struct rv_spawn_event event = { .struct_size = sizeof(event), .kind = RV_SPAWN_FAILED, .fault = fault, .fault_errno = e < 0 ? -e : e };
 
-        snprintf(event.fault_step, sizeof(event.fault_step), "%s", step);
-        snprintf(event.fault_text, sizeof(event.fault_text), "%s", text);
+        rv_text_copy(event.fault_step, sizeof(event.fault_step), step);
+        rv_text_copy(event.fault_text, sizeof(event.fault_text), text);
         spawner_report(s, id, &event, -EBADF);
 }
 
@@ -287,7 +288,7 @@ static int launch_in(struct spawner *s, const struct rv_spawn_request *q, const 
 
 void spawner_launch(struct spawner *s, const struct rv_spawn_request *q, const int fds[RV_SPAWN_FD_MAX_])
 {
-        struct failure f = { .fault = RV_BACKEND_FAULT_CAPABILITY, .step = "memory", .err = s->place_error };
+        struct failure f = { .fault = RV_BACKEND_FAULT_CAPABILITY, .step = geteuid() ? "private_uid" : "memory", .err = s->place_error };
         const char *fault = find_fault(s, q);
         int r = -EINVAL;
 

@@ -150,7 +150,6 @@ static int serve(struct spawner *s)
 /* The spawner outlives its caller's terminal and signals just long enough to clean up. */
 static int settle(void)
 {
-        struct rlimit no_limit = { RLIM_INFINITY, RLIM_INFINITY };
         sigset_t none;
 
         sigemptyset(&none);
@@ -159,12 +158,28 @@ static int settle(void)
         for (int i = 0, ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP }; i < 6; i++)
                 signal(ignored[i], SIG_IGN);
         (void)setsid();
-        (void)chdir("/");
-        (void)setrlimit(RLIMIT_NPROC, &no_limit);
         (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
         if (geteuid() == 0 && setgroups(0, NULL) < 0)
                 return -errno;
         return syscall(SYS_close_range, SPAWNER_CHANNEL_FD + 1, ~0u, 0) < 0 ? -errno : 0;
+}
+
+/*
+ * A run's processes are counted by its cgroup, not by a limit of the user that happened to start reeve. Where
+ * even root may not raise that limit, it must at least not be in the way.
+ */
+static int lift_process_limit(const struct spawner *s, struct rv_error *err)
+{
+        struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
+
+        if (setrlimit(RLIMIT_NPROC, &limit) == 0 || getrlimit(RLIMIT_NPROC, &limit) < 0)
+                return 0;
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NPROC, &limit);
+        if (limit.rlim_max >= s->config->limits.pids)
+                return 0;
+        return rv_error_set(err, -EPERM, "the limit of processes that reeve was started with (ulimit -u, %llu) is below limits.pids (%u); raise it",
+                            (unsigned long long)limit.rlim_max, s->config->limits.pids);
 }
 
 int main(int argc, char **argv)
@@ -188,8 +203,12 @@ int main(int argc, char **argv)
                 fprintf(stderr, "reeve-spawner: %s\n", err.code ? err.message : strerror(r < 0 ? -r : errno));
                 return 1;
         }
+        (void)!chdir("/");
         fcntl(s.channel_fd, F_SETFD, FD_CLOEXEC);
-        s.has_place = rv_cgroup_place_open(s.config->cgroup, &s.place, &s.place_error) == 0;
+        if (geteuid() != 0)
+                rv_error_set(&s.place_error, -EPERM, "this build isolates runs as root only: run reeve as root");
+        else if (lift_process_limit(&s, &s.place_error) == 0)
+                s.has_place = rv_cgroup_place_open(s.config->cgroup, &s.place, &s.place_error) == 0;
         spawner_prepare(&s);
         r = serve(&s);
         if (s.has_place)

@@ -1,0 +1,6 @@
+return policy {
+  packages = { default = "allow" },
+  network = { default = "allow" },
+  idempotency = { default = "none" },
+  backend = { default = "tenant" },
+}
