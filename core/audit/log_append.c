@@ -168,7 +168,7 @@ int rv_log_sync(struct rv_log *log, struct rv_error *err)
 
 int rv_log_append_synced(struct rv_log *log, const char *kind, json_t *body, uint64_t *ret_seq, struct rv_error *err)
 {
-        uint64_t seq;
+        uint64_t seq = 0;
         int r;
 
         r = rv_log_append(log, kind, body, &seq, err);

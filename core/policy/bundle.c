@@ -250,6 +250,26 @@ static int load_dir(struct loading *l, int take_fd, const char *prefix, unsigned
         return errno ? rv_error_set(l->err, rv_raise(-errno), "%s: %s", prefix, strerror(errno)) : 0;
 }
 
+/* "FILE:LINE: text", "FILE: line LINE, column …: text" (JSON) or "FILE: text"; a file's name has no blank. */
+const char *rv_bundle_error_place(const struct rv_error *err, char ret_file[RV_BUNDLE_PATH_MAX + 1], int *ret_line)
+{
+        const char *message = err->message, *colon = strchr(message, ':'), *text;
+        char *end;
+        long line;
+
+        *ret_line = 0;
+        ret_file[0] = 0;
+        if (!colon || (size_t)(colon - message) > RV_BUNDLE_PATH_MAX || memchr(message, ' ', (size_t)(colon - message)))
+                return message;
+        memcpy(ret_file, message, (size_t)(colon - message));
+        ret_file[colon - message] = 0;
+        text = colon + 1 + strspn(colon + 1, " ");
+        line = strtol(strncmp(text, "line ", 5) == 0 ? text + 5 : text, &end, 10);
+        if (line > 0 && (*end == ':' || *end == ','))
+                *ret_line = (int)line;
+        return *end == ':' && line > 0 && text == colon + 1 ? end + 1 + strspn(end + 1, " ") : text;
+}
+
 static int compare_files(const void *a, const void *b)
 {
         return strcmp(((const struct rv_bundle_file *)a)->path, ((const struct rv_bundle_file *)b)->path);

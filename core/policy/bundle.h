@@ -51,6 +51,17 @@ struct rv_bundle;
  */
 int rv_bundle_load(const char *dir, struct rv_bundle **ret, struct rv_error *err);
 
+/**
+ * rv_bundle_error_place() - take apart the message of a bundle that could not be loaded
+ * @ret_file: the file of the bundle that is at fault, or ""
+ * @ret_line: its line, or 0
+ *
+ * Context:   any
+ * Ownership: borrows
+ * Return:    the message without the place, a part of @err
+ */
+const char *rv_bundle_error_place(const struct rv_error *err, char ret_file[RV_BUNDLE_PATH_MAX + 1], int *ret_line);
+
 /** rv_bundle_builtin() - the default bundle, compiled in. Context: any; costs nothing but an allocation. Ownership: to the caller: rv_bundle_free(). Return: 0 or -ENOMEM */
 int rv_bundle_builtin(struct rv_bundle **ret);
 

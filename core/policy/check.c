@@ -64,28 +64,6 @@ static void on_finding(void *userdata, const struct rv_engine_place *place, cons
         add(userdata, place->file, place->line, message);
 }
 
-/* The error of a bundle that cannot be loaded begins with "FILE:LINE: " or "FILE: " where it is about a file. */
-static void add_load_error(struct checking *c, const char *message)
-{
-        const char *colon = strchr(message, ':');
-        char file[RV_BUNDLE_PATH_MAX + 1];
-        char *end;
-        long line;
-
-        if (!colon || (size_t)(colon - message) > RV_BUNDLE_PATH_MAX || memchr(message, ' ',
-                (size_t)(colon - message))) {
-                add(c, "", 0, message);
-                return;
-        }
-        snprintf(file, sizeof(file), "%.*s", (int)(colon - message), message);
-        line = strtol(colon + 1, &end, 10);
-        if (end == colon + 1 || *end != ':') {
-                end = (char *)colon;
-                line = 0;
-        }
-        add(c, file, (int)line, end + 1 + strspn(end + 1, " "));
-}
-
 static void on_file_access(void *userdata, const struct rv_access *access)
 {
         struct checking *c = userdata;
@@ -261,13 +239,16 @@ int rv_policy_check(const char *dir, rv_policy_finding_fn *told, void *userdata)
         _cleanup_(rv_bundle_freep) struct rv_bundle *bundle = NULL;
         struct checking c = { 0 };
         struct rv_error err = { 0 };
-        int r;
+        char file[RV_BUNDLE_PATH_MAX + 1];
+        const char *text;
+        int r, line;
 
         r = rv_bundle_load(dir, &bundle, &err);
         if (r == -ENOMEM)
                 return rv_trace(r);
         if (r < 0) {
-                add_load_error(&c, err.message);
+                text = rv_bundle_error_place(&err, file, &line);
+                add(&c, file, line, text);
                 return tell(&c, told, userdata);
         }
         c.bundle = bundle;

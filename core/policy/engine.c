@@ -338,6 +338,7 @@ enum rv_engine_fault rv_engine_load(struct rv_engine *e)
 void rv_engine_begin_item(struct rv_engine *e)
 {
         set_budget(e, RV_ENGINE_ITEM_BUDGET);
+        e->n_items++;
         if (!e->is_spent)
                 e->fault = RV_ENGINE_FINE;
 }

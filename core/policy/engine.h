@@ -57,7 +57,7 @@ struct rv_engine {
 
         size_t used_bytes, turnover_bytes;
         unsigned n_refusals;
-        size_t units, budget;
+        size_t units, budget, n_items;
 
         enum rv_engine_fault fault;
         struct rv_engine_place place;     /* of the fault */

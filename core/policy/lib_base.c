@@ -205,12 +205,14 @@ static const struct rv_bundle_file *find_file(lua_State *L, const char *function
 static int raw_use(lua_State *L)
 {
         const struct rv_bundle_file *f = find_file(L, "use", "", ".lua");
+        /* Marks it as being loaded, for this item: a load that failed for one is tried again for the next. */
+        void *mark = (void *)(uintptr_t)(rv_engine_of(L)->n_items + 1);
 
-        if (lua_rawgetp(L, LUA_REGISTRYINDEX, f) == LUA_TLIGHTUSERDATA)
+        if (lua_rawgetp(L, LUA_REGISTRYINDEX, f) == LUA_TLIGHTUSERDATA && lua_touserdata(L, -1) == mark)
                 return rv_engine_raise(L, "use: %s is already being loaded: a circle of modules", f->path);
-        if (!lua_isnil(L, -1))
+        if (!lua_isnil(L, -1) && !lua_islightuserdata(L, -1))
                 return 1;
-        lua_pushlightuserdata(L, L);
+        lua_pushlightuserdata(L, mark);
         lua_rawsetp(L, LUA_REGISTRYINDEX, f);
         rv_engine_load_file(L, f);
         lua_call(L, 0, 1);

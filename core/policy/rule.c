@@ -104,6 +104,15 @@ static void take_verdict(lua_State *L, struct rv_rule *rule, enum field field, i
         }
 }
 
+/* An id stands in records and on terminals' lines. */
+static bool is_printable(const char *s)
+{
+        for (; *s; s++)
+                if ((unsigned char)*s < 0x20 || *s == 0x7f)
+                        return false;
+        return true;
+}
+
 /* Sets the id first, so that every other message can name the rule. */
 static void take_id(lua_State *L, struct rv_rule *rule, int table, int anchor)
 {
@@ -112,8 +121,8 @@ static void take_id(lua_State *L, struct rv_rule *rule, int table, int anchor)
         lua_rawget(L, table);
         if (lua_isnil(L, -1))
                 FAULT("a rule has no id; write rule { id = \"…\", … }");
-        else if (!is_text(L, -1, RV_RULE_ID_MAX))
-                FAULT("a rule's id is a text of 1 to %d bytes", RV_RULE_ID_MAX);
+        else if (!is_text(L, -1, RV_RULE_ID_MAX) || !is_printable(lua_tostring(L, -1)))
+                FAULT("a rule's id is a text of 1 to %d bytes without control characters", RV_RULE_ID_MAX);
         else
                 rule->id = keep_text(L, -1, anchor);
         lua_pop(L, 1);

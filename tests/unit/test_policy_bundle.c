@@ -294,6 +294,33 @@ static void ill_formed_files(void **state)
         rv_bundle_free(load_ok());
 }
 
+static void places_of_errors(void **state)
+{
+        static const struct {
+                const char *message, *file, *text;
+                int line;
+        } table[] = {
+                { "bundle.yaml:3: unknown key", "bundle.yaml", "unknown key", 3 },
+                { "data/x.json: line 2, column 5: bad", "data/x.json", "line 2, column 5: bad", 2 },
+                { "lib/x.lua: larger than 65536 bytes", "lib/x.lua", "larger than 65536 bytes", 0 },
+                { "lib/x.lua: 5: bad", "lib/x.lua", "5: bad", 5 },
+                { "more than 256 files", "", "more than 256 files", 0 },
+                { "cannot open the policy bundle /x: no", "", "cannot open the policy bundle /x: no", 0 },
+                { "", "", "", 0 },
+        };
+
+        for (size_t i = 0; i < RV_N_ELEMENTS(table); i++) {
+                struct rv_error err = { .code = -EINVAL };
+                char file[RV_BUNDLE_PATH_MAX + 1];
+                int line;
+
+                strcpy(err.message, table[i].message);
+                assert_string_equal(rv_bundle_error_place(&err, file, &line), table[i].text);
+                assert_string_equal(file, table[i].file);
+                assert_int_equal(line, table[i].line);
+        }
+}
+
 static void builtin_is_policies_default(void **state)
 {
         struct rv_bundle *b = NULL, *on_disk = NULL;
@@ -407,7 +434,7 @@ int main(void)
                 TEST(digest_depends_on_everything),
                 TEST(sizes), TEST(counts), TEST(bytes_in_all), TEST(names), TEST(links),
                 TEST(the_directory_itself_may_be_a_link),
-                TEST(no_directory), TEST(ill_formed_files), TEST(builtin_is_policies_default),
+                TEST(no_directory), TEST(ill_formed_files), TEST(places_of_errors), TEST(builtin_is_policies_default),
                 TEST(kept_copies_load_to_the_same),
                 TEST(keeping_twice_at_once), TEST(keeping_where_one_cannot),
         };

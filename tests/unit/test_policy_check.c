@@ -257,7 +257,7 @@ static void what_cannot_be_loaded(void **state)
         put("bundle.yaml", "name: x\n");
         put("data/x.json", "{");
         said = check();
-        assert_int_equal(strncmp(said, "data/x.json:0: line 1", 21), 0);
+        assert_int_equal(strncmp(said, "data/x.json:1: line 1", 21), 0);
         free(said);
         strcat(top, "/nosuch");
         said = check();

@@ -274,6 +274,7 @@ static void ill_formed(void **state)
                 { "a table that is no rule", "packages = { { id = 'a' }, default = 'allow' }, ", SIX, "policy_error", NULL, NULL, NULL, "packages[1] is table and not a rule" },
                 { "a rule without id", "packages = { rule { match = {}, allow = true }, default = 'allow' }, ", SIX, "policy_error", NULL, NULL, NULL, "a rule has no id" },
                 { "an id that is empty", "packages = { rule { id = '', match = {}, allow = true }, default = 'allow' }, ", SIX, "policy_error", NULL, NULL, NULL, "id is a text" },
+                { "an id of two lines", "packages = { rule { id = 'a\\nb', match = {}, allow = true }, default = 'allow' }, ", SIX, "policy_error", NULL, NULL, NULL, "without control characters" },
                 { "the id default", "packages = { rule { id = 'default', match = {}, allow = true }, default = 'allow' }, ", SIX, "policy_error", NULL, NULL, NULL, "is no id for a rule" },
                 { "one id twice", "packages = { rule { id = 'a', match = {}, allow = true }, rule { id = 'a', match = {}, allow = true }, default = 'allow' }, ", SIX, "policy_error", NULL, NULL, NULL,
                         "its id is not unique" },
@@ -428,6 +429,25 @@ static void modules(void **state)
         }
 }
 
+/* A module that fails for one item is tried again for the next, and fails for its own reason. */
+static void modules_that_fail_twice(void **state)
+{
+        static const char text[] = "return policy { packages = { rule { id = 'r', when = function(p) return use 'a' end, deny = 'x' }, "
+                                   "default = 'allow' }, " ALLOW_NETWORK ALLOW_IDEMPOTENCY ALLOW_BACKEND "}";
+        static const char module[] = "error('broken module')";
+        struct rv_bundle_file files[] = {
+                { "a.lua", module, sizeof(module) - 1, NULL },
+                { "policy.lua", text, sizeof(text) - 1, NULL },
+        };
+        json_t *verdict = decide_files(files, 2, "{\"language\":\"python\",\"source\":\"1\",\"packages\":[\"a1==1\",\"b1==1\"]}"), *denials;
+
+        denials = json_object_get(verdict, "denials");
+        assert_int_equal(json_array_size(denials), 2);
+        for (size_t i = 0; i < 2; i++)
+                assert_string_equal(rv_json_get_string(json_array_get(denials, i), "message", ""), "broken module");
+        json_decref(verdict);
+}
+
 static void datasets_in_match(void **state)
 {
         static const char text[] = "return policy { packages = { rule { id = 'known', match = { name = data 'bad' }, deny = 'x' }, default = 'allow' }, " ALLOW_NETWORK ALLOW_IDEMPOTENCY ALLOW_BACKEND "}";
@@ -539,7 +559,8 @@ int main(void)
                 cmocka_unit_test(resolved_facts_are_judged),
                 cmocka_unit_test(idempotency), cmocka_unit_test(limits), cmocka_unit_test(ill_formed),
                 cmocka_unit_test(errors_in_when),
-                cmocka_unit_test(places), cmocka_unit_test(modules), cmocka_unit_test(datasets_in_match),
+                cmocka_unit_test(places), cmocka_unit_test(modules), cmocka_unit_test(modules_that_fail_twice),
+                cmocka_unit_test(datasets_in_match),
                 cmocka_unit_test(version_compare),
                 cmocka_unit_test(all_denials_are_listed), cmocka_unit_test(verdicts_can_be_recorded),
                 cmocka_unit_test(bundles_that_cannot_be_loaded), cmocka_unit_test(facts_that_are_none),
