@@ -48,8 +48,11 @@ static enum rv_step begin(struct rv_run *run)
         }
         if (rv__run_set_timer(run, run->core->config->phases.start_ms, on_start_budget) < 0)
                 rv__run_end(run, RV_STOP_SHUTDOWN, RV_PHASE_START, 0);
-        run->evidence.was_released = true;
-        run->backend->go(run->backend_state, run->handle);
+        /* It may be over already, and after the observation only release() may follow. */
+        if (!run->has_seen && !run->evidence.stop) {
+                run->evidence.was_released = true;
+                run->backend->go(run->backend_state, run->handle);
+        }
         return run->is_started || run->has_seen ? RV_STEP_NEXT : RV_STEP_WAIT;
 }
 

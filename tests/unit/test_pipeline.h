@@ -45,6 +45,7 @@ struct bench {
         const struct case_ *now;
         struct rv_run *run;
         unsigned n_answers, n_releases;
+        bool is_in_loop;                /* rv_loop_run() is on the stack */
         bool is_free_in_released;       /* free the run inside the callback, as the service does */
         size_t n_records_before;
         struct rv_buf live[2];

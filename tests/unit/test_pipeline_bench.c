@@ -34,7 +34,7 @@ static struct rv_config *make_config(struct bench *b)
         char text[1024];
         int n = snprintf(text, sizeof(text), config_text, b->dir);
 
-        if (rv_config_parse(text, (size_t)n, "", &config, &err) != 0)
+        if (rv_config_parse(text, (size_t)n, "/bench.yaml", &config, &err) != 0)
                 fail_msg("%s", err.message);
         return config;
 }
@@ -198,7 +198,8 @@ static void on_released(void *ctx, struct rv_run *run)
                 rv_run_free(run);
                 b->run = NULL;
         }
-        rv_loop_stop(&b->loop);
+        if (b->is_in_loop)
+                rv_loop_stop(&b->loop);
 }
 
 static size_t count_records(struct bench *b, const char *kind)
@@ -277,8 +278,10 @@ void perform(struct bench *b, const struct case_ *c)
         script.ctx = b;
         rv_fake_play(b->backend_state, &script);
         assert_int_equal(rv_run_start(&b->core, &input, &b->run), 0);
-        if (!b->n_releases)
+        b->is_in_loop = !b->n_releases;
+        if (b->is_in_loop)
                 rv_loop_run(&b->loop);
+        b->is_in_loop = false;
         expect_number(b, "the number of answers", b->n_answers, 1);
         expect_number(b, "the number of releases", b->n_releases, 1);
         rv_run_free(b->run);

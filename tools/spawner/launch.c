@@ -94,16 +94,24 @@ static int write_proc(pid_t pid, const char *file, const char *text)
         return r;
 }
 
-/* PID 1 is 0 inside, the program NS_PROGRAM_UID; nothing else of the host has a name there. */
+/*
+ * With ids of the run's own PID 1 is 0 inside and the program NS_PROGRAM_UID; an ordinary user has one id to map,
+ * and both are that. Nothing else of the host has a name there.
+ */
 static int map_ids(const struct run *run)
 {
         char map[96];
         int r;
 
-        snprintf(map, sizeof(map), "0 %u 1\n%u %u 1\n", run->uids.init_uid, NS_PROGRAM_UID, run->uids.program_uid);
+        if (run->uids.lock_fd >= 0)
+                snprintf(map, sizeof(map), "0 %u 1\n%u %u 1\n", run->uids.init_uid, NS_PROGRAM_UID, run->uids.program_uid);
+        else
+                snprintf(map, sizeof(map), "%u %u 1\n", NS_PROGRAM_UID, (unsigned)geteuid());
         r = write_proc(run->pid, "setgroups", "deny");
         if (r == 0)
                 r = write_proc(run->pid, "uid_map", map);
+        if (run->uids.lock_fd < 0)
+                snprintf(map, sizeof(map), "%u %u 1\n", NS_PROGRAM_UID, (unsigned)getegid());
         if (r == 0)
                 r = write_proc(run->pid, "gid_map", map);
         return r;
@@ -119,7 +127,7 @@ static int watch(struct spawner *s, int fd, void *what)
 static int start_child(struct spawner *s, struct run *run)
 {
         struct clone_args args = { .flags = RUN_NAMESPACES | CLONE_PIDFD, .exit_signal = SIGCHLD };
-        struct ns_child child = { .cgroup = &run->cgroup, .runtime = run->runtime, .has_own_uid = true };
+        struct ns_child child = { .cgroup = &run->cgroup, .runtime = run->runtime, .has_own_uid = run->uids.lock_fd >= 0 };
         struct ns_message proceed = { .kind = NS_PROCEED };
         int pair[2], r;
         long pid;
@@ -128,6 +136,10 @@ static int start_child(struct spawner *s, struct run *run)
                 return -errno;
         child.spawner_fd = pair[1];
         args.pidfd = (uint64_t)(uintptr_t)&run->pidfd;
+        if (rv_cgroup_clone_fd(&run->cgroup) >= 0) {
+                args.flags |= CLONE_INTO_CGROUP;
+                args.cgroup = (uint64_t)rv_cgroup_clone_fd(&run->cgroup);
+        }
         pid = syscall(SYS_clone3, &args, sizeof(args));
         if (pid == 0) {
                 close(pair[0]);
@@ -148,9 +160,24 @@ static int start_child(struct spawner *s, struct run *run)
                 r = watch(s, run->sync_fd, &run->sync_fd);
         if (r == 0)
                 r = watch(s, run->pidfd, &run->pidfd);
-        if (r == 0)
+        if (r == 0 && run->cgroup.oom_event_fd >= 0)
                 r = watch(s, run->cgroup.oom_event_fd, &run->cgroup.oom_event_fd);
         return r;
+}
+
+/* Which knob a host turns to refuse a process its own namespaces. */
+static void explain_clone(int e, struct rv_error *err)
+{
+        const char *knob = "see reeve doctor";
+
+        if (e == -EPERM || e == -EACCES)
+                knob = geteuid() == 0 ? "reeve needs CAP_SYS_ADMIN, CAP_SETUID and CAP_SETGID, and a seccomp profile that lets it make namespaces"
+                                      : "allow user namespaces: kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0";
+        else if (e == -ENOSPC)
+                knob = "raise user.max_user_namespaces";
+        else if (e == -EAGAIN)
+                knob = "no more processes may be made: raise pids.max of reeve's cgroup or ulimit -u";
+        rv_error_set(err, e, "cannot start a process in new namespaces: %s; %s", strerror(-e), knob);
 }
 
 struct failure {
@@ -181,7 +208,7 @@ static struct run *make_run(struct spawner *s, const struct rv_runtime *runtime,
         run->pidfd = run->sync_fd = run->box_fd = run->uids.lock_fd = run->cgroup.oom_event_fd = -EBADF;
         for (int i = 0; i < RV_CGROUP_MAX_; i++)
                 run->cgroup.dir_fd[i] = run->cgroup.tasks_fd[i] = -EBADF;
-        if (rv_uid_take(s->config->uid_first, s->config->uid_last, &run->uids, &f->err) < 0)
+        if (geteuid() == 0 && rv_uid_take(s->config->uid_first, s->config->uid_last, &run->uids, &f->err) < 0)
                 goto fail;
         f->fault = RV_BACKEND_FAULT_CAPABILITY;
         f->step = "memory";
@@ -195,7 +222,7 @@ static struct run *make_run(struct spawner *s, const struct rv_runtime *runtime,
                 int e = f->err.code;
 
                 f->err.code = 0;
-                rv_error_set(&f->err, e, "cannot start a process in new namespaces: %s; see reeve doctor", strerror(-e));
+                explain_clone(e, &f->err);
         }
         if (run->pid <= 0)
                 goto fail;
@@ -288,7 +315,7 @@ static int launch_in(struct spawner *s, const struct rv_spawn_request *q, const 
 
 void spawner_launch(struct spawner *s, const struct rv_spawn_request *q, const int fds[RV_SPAWN_FD_MAX_])
 {
-        struct failure f = { .fault = RV_BACKEND_FAULT_CAPABILITY, .step = geteuid() ? "private_uid" : "memory", .err = s->place_error };
+        struct failure f = { .fault = RV_BACKEND_FAULT_CAPABILITY, .step = "memory", .err = s->place_error };
         const char *fault = find_fault(s, q);
         int r = -EINVAL;
 

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #define OOM_LOOK_MS 2
+#define CLOSE_US (2 * 1000 * 1000)
 
 void spawner_report(struct spawner *s, uint64_t id, struct rv_spawn_event *event, int result_fd)
 {
@@ -78,6 +79,7 @@ static void close_channel(struct spawner *s)
 {
         s->channel_fd = rv_close(s->channel_fd);
         s->is_closing = true;
+        s->give_up_us = rv_boot_us() + CLOSE_US;
         for (struct run *run = s->runs; run; run = run->next)
                 run_kill(run);
 }
@@ -117,7 +119,7 @@ static void dispatch(struct spawner *s, void *what)
 
 static int look_at_memory(struct spawner *s)
 {
-        int wait_ms = -1;
+        int wait_ms = s->is_closing ? 100 : -1;
 
         for (struct run *run = s->runs; run; run = run->next) {
                 if (run->oom_until_us)
@@ -134,7 +136,7 @@ static int serve(struct spawner *s)
 
         if (epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, s->channel_fd, &channel) < 0)
                 return 1;
-        while (!s->is_closing || s->runs) {
+        while (!s->is_closing || (s->runs && rv_boot_us() < s->give_up_us)) {
                 int n = epoll_wait(s->epoll_fd, events, RV_N_ELEMENTS(events), look_at_memory(s));
 
                 for (int i = 0; i < n; i++) {
@@ -158,9 +160,12 @@ static int settle(void)
         for (int i = 0, ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP }; i < 6; i++)
                 signal(ignored[i], SIG_IGN);
         (void)setsid();
-        (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-        if (geteuid() == 0 && setgroups(0, NULL) < 0)
-                return -errno;
+        if (geteuid() == 0) {
+                /* An ordinary user's spawner stays dumpable: else it could not map its child's id in /proc. */
+                (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+                if (setgroups(0, NULL) < 0)
+                        return -errno;
+        }
         return syscall(SYS_close_range, SPAWNER_CHANNEL_FD + 1, ~0u, 0) < 0 ? -errno : 0;
 }
 
@@ -186,9 +191,11 @@ int main(int argc, char **argv)
 {
         struct spawner s = { .channel_fd = SPAWNER_CHANNEL_FD, .epoll_fd = -EBADF };
         struct rv_error err = { 0 };
+        bool is_explaining;
         int r;
 
-        if (argc != 2) {
+        is_explaining = argc == 3 && !strcmp(argv[2], "--explain");
+        if (argc != 2 && !is_explaining) {
                 fprintf(stderr, "reeve-spawner is started by reeve, with the configuration file and a channel\n");
                 return 2;
         }
@@ -205,12 +212,15 @@ int main(int argc, char **argv)
         }
         (void)!chdir("/");
         fcntl(s.channel_fd, F_SETFD, FD_CLOEXEC);
-        if (geteuid() != 0)
-                rv_error_set(&s.place_error, -EPERM, "this build isolates runs as root only: run reeve as root");
-        else if (lift_process_limit(&s, &s.place_error) == 0)
+        if (lift_process_limit(&s, &s.place_error) == 0)
                 s.has_place = rv_cgroup_place_open(s.config->cgroup, &s.place, &s.place_error) == 0;
-        spawner_prepare(&s);
-        r = serve(&s);
+        if (is_explaining) {
+                r = spawner_explain(&s);
+        } else {
+                spawner_prepare(&s);
+                r = serve(&s);
+                spawner_sweep(&s);
+        }
         if (s.has_place)
                 rv_cgroup_place_close(&s.place);
         for (size_t i = 0; i < s.config->n_runtimes; i++)

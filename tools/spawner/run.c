@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -91,6 +92,7 @@ void run_on_sync(struct spawner *s, struct run *run)
         } else if (n == (ssize_t)sizeof(m) && m.kind == NS_READY) {
                 rv_close(run->box_fd);
                 run->box_fd = rv_take_fd(&fd);
+                spawner_sweep(s);       /* the program is starting: nobody waits for the spawner now */
         } else if (n == (ssize_t)sizeof(m) && m.kind == NS_FAILED && !run->has_failed) {
                 m.step[sizeof(m.step) - 1] = 0;
                 snprintf(text, sizeof(text), "cannot %s: %s; see reeve doctor", m.step, strerror(m.fault_errno));
@@ -136,6 +138,11 @@ static int open_result(const struct run *run, struct rv_spawn_event *event)
         return fd;
 }
 
+static uint64_t to_us(struct timeval t)
+{
+        return (uint64_t)t.tv_sec * 1000000u + (uint64_t)t.tv_usec;
+}
+
 static void unlink_run(struct spawner *s, struct run *run)
 {
         for (struct run **p = &s->runs; *p; p = &(*p)->next)
@@ -151,18 +158,20 @@ void run_on_end(struct spawner *s, struct run *run)
         struct rv_cgroup_counters counters;
         uint64_t id = run->id;
         bool is_assigned = run->is_assigned, is_told;
+        struct rusage usage = { 0 };
         siginfo_t info;
         int result_fd, r;
 
         /* A child that failed says so before it dies: read that first. */
         while (run->sync_fd >= 0 && !run->has_failed)
                 run_on_sync(s, run);
-        while (waitid(P_PIDFD, (id_t)run->pidfd, &info, WEXITED) < 0 && errno == EINTR)
+        /* The system call, unlike the C library's, also tells what the processes used. */
+        while (syscall(SYS_waitid, P_PIDFD, run->pidfd, &info, WEXITED, &usage) < 0 && errno == EINTR)
                 ;
         rv_cgroup_count(&run->cgroup, &counters);
         event.was_stopped = run->was_stopped;
         event.is_memory_stop = run->is_memory_stop;
-        event.cpu_us = counters.cpu_us;
+        event.cpu_us = counters.cpu_us ? counters.cpu_us : to_us(usage.ru_utime) + to_us(usage.ru_stime);
         event.peak_memory_bytes = counters.peak_memory_bytes;
         event.memory_limit_bytes = run->cgroup.memory_limit_bytes;
         event.peak_processes = counters.peak_processes;

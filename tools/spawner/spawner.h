@@ -42,12 +42,18 @@ struct spawner {
         struct run *runs;
         struct run *spare;           /* one of runs, made ahead while the loop is still reading, not assigned */
         unsigned n_made;             /* names cgroups */
+        bool has_swept;
         bool is_closing;
+        uint64_t give_up_us;         /* closing: when runs that do not die are left to a later sweep */
 };
 
 /** spawner_launch() - begin a run: FAILED is reported if that goes wrong. Context: spawner. Ownership: takes the @fds. Return: none */
 void spawner_launch(struct spawner *s, const struct rv_spawn_request *request, const int fds[RV_SPAWN_FD_MAX_]);
 
+/** spawner_sweep() - once: remove what dead instances left. Context: spawner, when nobody waits for it. Ownership: none. Return: none */
+void spawner_sweep(struct spawner *s);
+/** spawner_explain() - print for doctor, a line each "state TAB probe TAB text", what this host gives. Context: instead of serving. Ownership: none. Return: exit status */
+int spawner_explain(struct spawner *s);
 /** spawner_prepare() - make a spare for the first tenant's runtime. Context: spawner. Ownership: none. Return: none; what fails is tried again, and reported, by spawner_launch() */
 void spawner_prepare(struct spawner *s);
 

@@ -1,0 +1,134 @@
+#include "cgroup.h"
+
+#include "base/fd.h"
+#include "cgroup_file.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PREFIX "reeve-"
+#define KILL_ROUNDS 20          /* a millisecond apart: a process that forks while it is killed needs a few */
+
+/* "reeve-PID.START…": is the process that gave the name gone? The start time tells it from a later one with its number. */
+static bool is_left_over(const char *name)
+{
+        unsigned long long start, now = 0;
+        char file[64], text[1024], *p;
+        int pid;
+
+        if (sscanf(name, PREFIX "%d.%llu", &pid, &start) != 2)
+                return false;
+        snprintf(file, sizeof(file), "/proc/%d/stat", pid);
+        if (rv_cgroup_read(AT_FDCWD, file, text, sizeof(text)) < 0)
+                return true;
+        p = strrchr(text, ')');
+        for (int i = 0; p && i < 20; i++)
+                p = strchr(p + 1, ' ');
+        if (p)
+                now = strtoull(p + 1, NULL, 10);
+        return now != start;
+}
+
+static void kill_all(int dir_fd)
+{
+        char text[65536];
+
+        if (rv_cgroup_write(dir_fd, "cgroup.kill", "1") == 0)
+                return;
+        if (rv_cgroup_read(dir_fd, "cgroup.procs", text, sizeof(text)) < 0)
+                return;
+        for (char *save = NULL, *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+                pid_t pid = (pid_t)strtol(line, NULL, 10);
+
+                if (pid > 1)
+                        (void)kill(pid, SIGKILL);
+        }
+}
+
+static int sweep_children(int dir_fd);
+
+/* Kill what is in @name, remove it and what is below it. */
+static int remove_tree(int parent_fd, const char *name)
+{
+        const struct timespec pause = { .tv_nsec = 1000 * 1000 };
+        int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+        if (fd < 0)
+                return errno == ENOENT ? 0 : -errno;
+        (void)sweep_children(fd);
+        for (int i = 0; unlinkat(parent_fd, name, AT_REMOVEDIR) < 0; i++) {
+                if (errno == ENOENT)
+                        break;
+                if (errno != EBUSY || i == KILL_ROUNDS) {
+                        rv_close(fd);
+                        return -EBUSY;
+                }
+                kill_all(fd);
+                nanosleep(&pause, NULL);
+        }
+        rv_close(fd);
+        return 0;
+}
+
+/* Runs of an instance stand below a directory of its own at a hierarchy's root: all of them go with it. */
+static int sweep_children(int dir_fd)
+{
+        int copy = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+        struct dirent *entry;
+
+        if (!dir) {
+                rv_close(copy);
+                return -errno;
+        }
+        while ((entry = readdir(dir)))
+                if (entry->d_type == DT_DIR && !strncmp(entry->d_name, PREFIX, strlen(PREFIX)))
+                        (void)remove_tree(dir_fd, entry->d_name);
+        closedir(dir);
+        return 0;
+}
+
+static int sweep_in(int dir_fd, const char *path, void (*told)(void *arg, const char *path), void *arg)
+{
+        int copy = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), n_left = 0;
+        DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+        struct dirent *entry;
+        char text[1024];
+
+        if (!dir) {
+                rv_close(copy);
+                return 0;
+        }
+        while ((entry = readdir(dir))) {
+                if (entry->d_type != DT_DIR || !is_left_over(entry->d_name) || remove_tree(dir_fd, entry->d_name) == 0)
+                        continue;
+                n_left++;
+                snprintf(text, sizeof(text), "%s/%s", path, entry->d_name);
+                if (told)
+                        told(arg, text);
+        }
+        closedir(dir);
+        return n_left;
+}
+
+int rv_cgroup_sweep(const struct rv_cgroup_place *place, void (*told)(void *arg, const char *path), void *arg)
+{
+        int n_left = 0;
+
+        for (int i = 0; i < RV_CGROUP_MAX_; i++) {
+                const struct rv_cgroup_hierarchy *h = &place->h[i];
+
+                if (h->dir_fd < 0)
+                        continue;
+                if (h->own_name[0])
+                        n_left += sweep_in(h->root_fd, h->path, told, arg);
+                else
+                        n_left += sweep_in(h->dir_fd, h->path, told, arg);
+        }
+        return n_left;
+}

@@ -1,0 +1,61 @@
+#include "spawner.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define LANDLOCK_VERSION_FLAG 1
+
+void spawner_sweep(struct spawner *s)
+{
+        if (s->has_swept || !s->has_place)
+                return;
+        s->has_swept = true;
+        (void)rv_cgroup_sweep(&s->place, NULL, NULL);
+}
+
+/* ---- For doctor ---- */
+
+static void line(const char *state, const char *probe, const char *text)
+{
+        printf("%s\t%s\t%s\n", state, probe, text);
+}
+
+static void on_left(void *arg, const char *path)
+{
+        char text[1200];
+
+        (void)arg;
+        snprintf(text, sizeof(text), "%s cannot be removed: a process in it does not die; it is tried again at the next start", path);
+        line("note", "quarantine", text);
+}
+
+int spawner_explain(struct spawner *s)
+{
+        static const char *const names[RV_CGROUP_MAX_] = { "memory", "pids", "cpu", "cpuacct" };
+        long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_VERSION_FLAG);
+        char text[1200];
+
+        if (!s->has_place) {
+                line("missing", "cgroup", s->place_error.message);
+                return 1;
+        }
+        snprintf(text, sizeof(text), "v%u, by rule: %s", s->place.version, s->place.rule);
+        line("ok", "cgroup", text);
+        for (int i = 0; i < RV_CGROUP_MAX_; i++)
+                if (s->place.h[i].dir_fd >= 0)
+                        line("ok", s->place.version == 2 ? "cgroup all" : names[i], s->place.h[i].path);
+        if (geteuid() == 0) {
+                snprintf(text, sizeof(text), "two of a run's own, from %u-%u", s->config->uid_first, s->config->uid_last);
+                line("ok", "user ids", text);
+        } else {
+                snprintf(text, sizeof(text), "approximate: PID 1 and the program are both uid %u outside; run reeve as root for ids of a run's own",
+                         (unsigned)geteuid());
+                line("note", "user ids", text);
+        }
+        snprintf(text, sizeof(text), abi >= 2 ? "ABI %ld, applied" : "not applied: this kernel has none, or only ABI 1", abi);
+        line(abi >= 2 ? "ok" : "note", "landlock", text);
+        (void)rv_cgroup_sweep(&s->place, on_left, NULL);
+        return 0;
+}
