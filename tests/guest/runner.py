@@ -10,6 +10,7 @@ A frame is the length of its body (u32, big endian), its kind (one byte), its bo
                    o e  output of the command
                    x  JSON {status, timeout, ms}: it has ended
 """
+import contextlib
 import fcntl
 import json
 import os
@@ -65,8 +66,13 @@ def feed(channel, pipe):
 def run(channel, request):
     start = time.monotonic()
     end = start + request["timeout_s"]
-    p = subprocess.Popen(request["argv"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                         cwd=request.get("cwd") or "/", env={**ENVIRONMENT, **(request.get("env") or {})}, start_new_session=True)
+    try:
+        p = subprocess.Popen(request["argv"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             cwd=request.get("cwd") or "/", env={**ENVIRONMENT, **(request.get("env") or {})}, start_new_session=True)
+    except OSError as e:
+        while channel.get()[1]:
+            pass
+        return {"status": 127, "timeout": False, "ms": 0, "error": str(e)}
     # Output is sent while input still comes, or a filter would wait for us and we for it.
     feeder = threading.Thread(target=feed, args=(channel, p.stdin), daemon=True)
     feeder.start()
@@ -80,7 +86,8 @@ def run(channel, request):
                 break   # a process outside the session keeps the pipe open
             is_late, left = True, 2
             end = time.monotonic() + left
-            os.killpg(p.pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(p.pid, signal.SIGKILL)
         for key, _ in streams.select(left):
             data = os.read(key.fd, 65536)
             if data:
@@ -106,13 +113,7 @@ def main():
     while True:
         kind, body = channel.get()
         if kind == b"R":
-            try:
-                answer = run(channel, json.loads(body))
-            except (OSError, ValueError, KeyError) as e:   # a command that is not there must not end the runner
-                while channel.get()[1]:
-                    pass
-                answer = {"status": 127, "timeout": False, "ms": 0, "error": str(e)}
-            channel.put(b"x", json.dumps(answer).encode())
+            channel.put(b"x", json.dumps(run(channel, json.loads(body))).encode())
         elif kind == b"N":
             renew(body)
             channel.put(b"H")

@@ -1,9 +1,13 @@
 #include "reeve.h"
 #include "session.h"
 
+#include <fcntl.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /*
  * Tries what a run needs, each for real: the session a run has (configuration, state, log, spawner), then a
@@ -104,10 +108,6 @@ static const char python_probe[] =
 
 static const char javascript_probe[] = "console.log('Node ' + process.version + ' runs')\n";
 
-static const char memory_probe[] =
-        "import subprocess, sys\n"
-        "print('cgroup', open('/proc/self/cgroup').read().count('\\n'), 'hierarchies joined, limits read back')\n";
-
 static void probe_runs(struct doctor *d)
 {
         static const struct {
@@ -115,7 +115,6 @@ static void probe_runs(struct doctor *d)
         } trials[] = {
                 { "run (python)", "python", python_probe },
                 { "run (javascript)", "javascript", javascript_probe },
-                { "cgroup", "python", memory_probe },
         };
 
         for (size_t i = 0; i < RV_N_ELEMENTS(trials); i++) {
@@ -123,6 +122,55 @@ static void probe_runs(struct doctor *d)
 
                 row(d, is_ok ? GOOD : MISSING, trials[i].name, d->text);
         }
+}
+
+/* ---- What the spawner finds: asked of one of its own, with the privilege that this process still has ---- */
+
+static FILE *ask_spawner(const char *config, pid_t *ret_pid)
+{
+        _cleanup_(rv_freep) char *file = NULL;
+        posix_spawn_file_actions_t files;
+        char *argv[4] = { (char *)find_spawner(), NULL, (char *)"--explain", NULL };
+        int fds[2], r;
+
+        if (rv_config_find(config, &file, NULL) < 0 || pipe2(fds, O_CLOEXEC) < 0)
+                return NULL;
+        argv[1] = file;
+        posix_spawn_file_actions_init(&files);
+        posix_spawn_file_actions_adddup2(&files, fds[1], STDOUT_FILENO);
+        r = posix_spawn(ret_pid, argv[0], &files, NULL, argv, environ);
+        posix_spawn_file_actions_destroy(&files);
+        close(fds[1]);
+        if (r) {
+                close(fds[0]);
+                return NULL;
+        }
+        return fdopen(fds[0], "r");
+}
+
+static void probe_host(struct doctor *d, const char *config)
+{
+        char line[2048], *probe, *text;
+        pid_t pid = -1;
+        FILE *f = ask_spawner(config, &pid);
+
+        if (!f) {
+                row(d, MISSING, "spawner", "reeve-spawner cannot be started; it is built and installed beside reeve");
+                return;
+        }
+        while (fgets(line, sizeof(line), f)) {
+                line[strcspn(line, "\n")] = 0;
+                probe = strchr(line, '\t');
+                text = probe ? strchr(probe + 1, '\t') : NULL;
+                if (!text)
+                        continue;
+                *probe++ = 0;
+                *text++ = 0;
+                row(d, !strcmp(line, "ok") ? GOOD : !strcmp(line, "note") ? NOTE : MISSING, probe, text);
+        }
+        fclose(f);
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+                ;
 }
 
 /* ---- The session ---- */
@@ -203,6 +251,7 @@ int verb_doctor(int argc, char **argv)
         uname(&host);
         snprintf(text, sizeof(text), "%s %s, %s", host.sysname, host.release, host.machine);
         row(&d, NOTE, "kernel", text);
+        probe_host(&d, config);
         if (probe_session(&d, config, tenant) == 0) {
                 probe_runs(&d);
                 probe_capabilities(&d);

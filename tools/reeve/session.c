@@ -93,6 +93,7 @@ int session_prepare(struct session *s, const char *config_path, const char *tena
                 r = *file ? rv_config_load(file, &s->config, err) : rv_config_parse("", 0, "", &s->config, err);
         if (r < 0)
                 return r;
+        s->is_root = geteuid() == 0;
         s->uid = find_loop_uid(s->config);
         s->tenant = rv_config_tenant(s->config, tenant ? tenant : "local");
         if (!s->tenant)
@@ -191,6 +192,7 @@ static int make_loop(struct session *s)
         s->loop.spawn_client = client;
         s->loop.host.spawn_start = spawn_start;
         s->loop.host.spawn_stop = spawn_stop;
+        s->loop.host.has_private_uids = s->is_root;
         rv_core_fill_host(&s->loop.host);
         s->core.config = s->config;
         s->core.host = &s->loop.host;

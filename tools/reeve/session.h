@@ -23,6 +23,7 @@ struct session {
         int state_fd, spawner_fd;
         pid_t spawner_pid;
         uid_t uid;                       /* the loop's */
+        bool is_root;                    /* it was started as root: the spawner is */
         bool has_loop;
         struct rv_loop loop;
         struct rv_core core;

@@ -237,6 +237,9 @@ struct rv_host {
         void (*observe)(void *ctx, struct rv_run *run, const struct rv_observation *observation);
         /* released: after release(): nothing of the run is left (is_clean) or what is left will be swept. */
         void (*released)(void *ctx, struct rv_run *run, int is_clean);
+
+        /* The spawner can give each run user ids of its own: reeve was started as root. */
+        uint32_t has_private_uids;
 };
 
 /* ---- What it offers ---- */
