@@ -157,7 +157,7 @@ static int add_packages(json_t *facts, json_t *pointers, const struct rv_request
         for (size_t i = 0; i < q->n_packages && r == 0; i++) {
                 r = append(list, package_facts(q, &q->packages[entries[i].index]));
                 if (r == 0)
-                        r = append_pointer(from, "packages", entries[i].index);
+                        r = append_pointer(from, "packages", q->packages[entries[i].index].position);
         }
         return r;
 }
@@ -184,7 +184,7 @@ static int add_network(json_t *facts, json_t *pointers, const struct rv_request 
         for (size_t i = 0; i < n && r == 0; i++) {
                 r = append(list, json_pack("{s:s, s:s}", "mode", mode, "domain", entries[i].name));
                 if (r == 0)
-                        r = append_pointer(from, "network/domains", entries[i].index);
+                        r = append_pointer(from, "network/domains", q->domain_positions ? q->domain_positions[entries[i].index] : entries[i].index);
         }
         if (n == 0 && r == 0)
                 r = append(list, json_pack("{s:s, s:s}", "mode", mode, "domain", ""));

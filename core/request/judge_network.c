@@ -5,11 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static int compare_strings(const void *a, const void *b)
-{
-        return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* Any string is judged as a name: what is too long for one says so itself, at either end. */
 static int judge_domain(struct rv_judge *j, const char *pointer, const json_t *value)
 {
@@ -34,20 +29,41 @@ static int judge_domain(struct rv_judge *j, const char *pointer, const json_t *v
         return 0;
 }
 
-static void settle_domains(struct rv_request *q)
-{
-        size_t kept = 0;
+struct named {
+        char *name;
+        size_t position;
+};
 
-        if (q->n_domains == 0)
-                return;
-        qsort(q->domains, q->n_domains, sizeof(*q->domains), compare_strings);
-        for (size_t i = 1; i < q->n_domains; i++) {
-                if (strcmp(q->domains[kept], q->domains[i]) == 0)
-                        free(q->domains[i]);
-                else
-                        q->domains[++kept] = q->domains[i];
+static int compare_named(const void *pa, const void *pb)
+{
+        const struct named *a = pa, *b = pb;
+        int r = strcmp(a->name, b->name);
+
+        return r ? r : (a->position > b->position) - (a->position < b->position);
+}
+
+/* Sort, and drop what stands twice; each keeps the position where it stood first. */
+static int settle_domains(struct rv_request *q)
+{
+        _cleanup_(rv_freep) struct named *named = calloc(q->n_domains + 1, sizeof(*named));
+        size_t n = q->n_domains, kept = 0;
+
+        q->domain_positions = calloc(n + 1, sizeof(*q->domain_positions));
+        if (!named || !q->domain_positions)
+                return rv_raise(-ENOMEM);
+        for (size_t i = 0; i < n; i++)
+                named[i] = (struct named){ q->domains[i], i };
+        qsort(named, n, sizeof(*named), compare_named);
+        for (size_t i = 0; i < n; i++) {
+                if (kept && strcmp(q->domains[kept - 1], named[i].name) == 0) {
+                        free(named[i].name);
+                        continue;
+                }
+                q->domains[kept] = named[i].name;
+                q->domain_positions[kept++] = named[i].position;
         }
-        q->n_domains = kept + 1;
+        q->n_domains = kept;
+        return 0;
 }
 
 static int judge_domains(struct rv_judge *j, const json_t *value)
@@ -66,8 +82,7 @@ static int judge_domains(struct rv_judge *j, const json_t *value)
                 if (r < 0)
                         return rv_trace(r);
         }
-        settle_domains(q);
-        return 0;
+        return rv_trace(settle_domains(q));
 }
 
 /* Returns the mode, or -1 after a fault. */

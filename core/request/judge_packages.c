@@ -60,6 +60,14 @@ static bool are_all_good(const struct rv_request *q)
         return true;
 }
 
+static int compare_packages(const void *pa, const void *pb)
+{
+        const struct rv_package *a = pa, *b = pb;
+        int r = rv_package_compare(a, b);
+
+        return r ? r : (a->position > b->position) - (a->position < b->position);
+}
+
 /* Sort, and drop what is asked for twice in the same words. */
 static void settle_packages(struct rv_request *q)
 {
@@ -67,7 +75,9 @@ static void settle_packages(struct rv_request *q)
 
         if (q->n_packages == 0)
                 return;
-        qsort(q->packages, q->n_packages, sizeof(*q->packages), rv_package_compare);
+        for (size_t i = 0; i < q->n_packages; i++)
+                q->packages[i].position = i;
+        qsort(q->packages, q->n_packages, sizeof(*q->packages), compare_packages);
         for (size_t i = 1; i < q->n_packages; i++) {
                 if (rv_package_compare(&q->packages[kept], &q->packages[i]) == 0)
                         rv_package_fini(&q->packages[i]);

@@ -16,6 +16,7 @@ struct rv_package {
         size_t n_extras;
         bool is_pinned;     /* the constraint is one exact version */
         char *constraint;   /* in the ecosystem's own grammar, spaces normalised; never empty */
+        size_t position;    /* in the caller's list, from 0: what a message points at */
 };
 
 /** rv_package_fini() - release what a package holds; it is empty again. Context: any. Ownership: takes the contents. Return: none */

@@ -77,6 +77,7 @@ void rv_request_free(struct rv_request *q)
         free(q->packages);
         free(q->env);
         free(q->domains);
+        free(q->domain_positions);
         free(q->source);
         free(q->idempotency_key);
         free(q->stdin_data);

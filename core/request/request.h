@@ -48,6 +48,7 @@ struct rv_request {
         enum rv_network_mode network_mode;
         char **domains;                    /* canonical, sorted, no two alike; none outside mode `domains` */
         size_t n_domains;
+        size_t *domain_positions;          /* of each in the caller's list */
         char *idempotency_key;             /* or NULL */
         char *stdin_data;                  /* may hold NUL; never NULL, also when empty */
         size_t stdin_bytes;

@@ -3,7 +3,6 @@
  *
  * Where it can be, the arguments are such that the kernel would answer an ordinary user with something else than
  * the filter does: then the check tells that the filter is there, not only that the kernel refuses.
-
  */
 #include "probe.h"
 

@@ -333,7 +333,7 @@ static void lines(void **state)
                 { "no detail", { .status = B, .code = RV_CODE_BACKEND_DENIED, .message = "network_any is missing" }, NULL,
                         "reeve: blocked by policy: network_any is missing (backend_denied)\n" },
                 { "wrong types", { .status = B, .code = RV_CODE_POLICY_ERROR, .message = "m" }, "{\"rule\":1,\"item\":[],\"denials\":{}}",
-                        "reeve: blocked by policy: m (policy_error)\n" },
+                        "reeve: blocked, the policy failed: m (policy_error)\n" },
                 { "hostile text", { .status = B, .code = RV_CODE_PACKAGE_DENIED, .message = "a\x1b[2J\nreeve: b" }, "{\"rule\":\"r\\u009b\"}",
                         "reeve: blocked by policy: a^[[2J^Jreeve: b (rule r<9B>)\n" },
 #undef F
