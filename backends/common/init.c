@@ -120,7 +120,7 @@ int rv_init_confine(const char **ret_step)
         STEP("set no_new_privs", prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
         STEP("set resource limits", limit_resources());
         restrict_files();
-        r = filter_calls(rv_seccomp_ioctls, RV_N_ELEMENTS(rv_seccomp_ioctls));
+        r = filter_calls(rv_seccomp_arguments, RV_N_ELEMENTS(rv_seccomp_arguments));
         if (r == 0)
                 r = filter_calls(rv_seccomp_calls, RV_N_ELEMENTS(rv_seccomp_calls));
         errno = -r;

@@ -88,7 +88,8 @@ int rv_payload_read(int fd, struct rv_payload *ret)
                 goto fail;
         memcpy(&head, p.bytes, sizeof(head));
         if (head.magic != RV_PAYLOAD_MAGIC || head.n_env > RV_PAYLOAD_ENV_MAX ||
-            (uint64_t)sizeof(head) + head.env_bytes + head.source_bytes != (uint64_t)st.st_size)
+            (uint64_t)sizeof(head) + head.env_bytes + head.source_bytes != (uint64_t)st.st_size ||
+            (head.n_env == 0 && head.env_bytes != 0))
                 goto fail;
         env = p.bytes + sizeof(head);
         for (uint32_t i = 0, at = 0; i < head.n_env; i++) {

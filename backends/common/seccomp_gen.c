@@ -2,7 +2,7 @@
  * seccomp_gen.c - makes the filters of seccomp_rules.h into C arrays, at build time
  *
  * Making them at run time with libseccomp would cost every run about a millisecond. Prints a header with
- * two programs for the architecture of the build: rv_seccomp_calls (the allow-list) and rv_seccomp_ioctls
+ * two programs for the architecture of the build: rv_seccomp_calls (the allow-list) and rv_seccomp_arguments
  * (a libseccomp rule with arguments cannot stand beside one without for the same call, so it is a filter of
  * its own; the kernel applies both and the stricter answer wins).
  */
@@ -67,7 +67,7 @@ static void print(scmp_filter_ctx ctx, const char *name)
 
 int main(void)
 {
-        scmp_filter_ctx calls = new_filter(SCMP_ACT_ERRNO(ENOSYS)), ioctls = new_filter(SCMP_ACT_ALLOW);
+        scmp_filter_ctx calls = new_filter(SCMP_ACT_ERRNO(ENOSYS)), arguments = new_filter(SCMP_ACT_ALLOW);
 
 #define X(name) add(calls, SCMP_ACT_ALLOW, #name);
         RV_SECCOMP_ALLOW(X)
@@ -91,11 +91,14 @@ int main(void)
 #define X(value) require(seccomp_rule_add(calls, SCMP_ACT_ALLOW, SCMP_SYS(personality), 1, SCMP_A0(SCMP_CMP_MASKED_EQ, LOW32, value)), "personality");
         RV_SECCOMP_PERSONALITIES(X)
 #undef X
-#define X(request) require(seccomp_rule_add(ioctls, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1, SCMP_A1(SCMP_CMP_MASKED_EQ, LOW32, request)), "ioctl");
+#define X(request) require(seccomp_rule_add(arguments, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1, SCMP_A1(SCMP_CMP_MASKED_EQ, LOW32, request)), "ioctl");
         RV_SECCOMP_IOCTLS(X)
+#undef X
+#define X(protocol) require(seccomp_rule_add(arguments, SCMP_ACT_ERRNO(EPROTONOSUPPORT), SCMP_SYS(socket), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, LOW32, protocol)), "protocol");
+        RV_SECCOMP_PROTOCOLS(X)
 #undef X
         printf("/* Made by backends/common/seccomp_gen.c from seccomp_rules.h. */\n#pragma once\n#include <linux/filter.h>\n");
         print(calls, "rv_seccomp_calls");
-        print(ioctls, "rv_seccomp_ioctls");
+        print(arguments, "rv_seccomp_arguments");
         return 0;
 }

@@ -9,7 +9,10 @@
  */
 #pragma once
 
-/* X(name): allowed with any arguments. */
+/*
+ * X(name): allowed with any arguments. Not here: the calls of the kernel's own asynchronous I/O (io_setup and the
+ * like), which no interpreter uses; their slots (fs.aio-max-nr) are the whole machine's, and one run could take all.
+ */
 #define RV_SECCOMP_ALLOW(X)                                                                                            \
         X(accept) X(accept4) X(access) X(alarm) X(arch_prctl) X(bind) X(brk) X(capget) X(capset) X(chdir) X(chmod)    \
         X(chown) X(clock_getres) X(clock_gettime) X(clock_nanosleep) X(close) X(close_range) X(connect)               \
@@ -22,8 +25,8 @@
         X(getegid) X(geteuid) X(getgid) X(getgroups) X(getitimer) X(getpeername) X(getpgid) X(getpgrp) X(getpid)      \
         X(getppid) X(getpriority) X(getrandom) X(getresgid) X(getresuid) X(getrlimit) X(get_robust_list)              \
         X(getrusage) X(getsid) X(getsockname) X(getsockopt) X(get_thread_area) X(gettid) X(gettimeofday) X(getuid)    \
-        X(getxattr) X(inotify_add_watch) X(inotify_init) X(inotify_init1) X(inotify_rm_watch) X(io_cancel)            \
-        X(io_destroy) X(io_getevents) X(io_pgetevents) X(ioprio_get) X(ioprio_set) X(io_setup) X(io_submit)           \
+        X(getxattr) X(inotify_add_watch) X(inotify_init) X(inotify_init1) X(inotify_rm_watch)                         \
+        X(ioprio_get) X(ioprio_set)                                                                                   \
         X(ioctl) X(kill) X(landlock_add_rule) X(landlock_create_ruleset) X(landlock_restrict_self) X(lchown)          \
         X(lgetxattr) X(link) X(linkat) X(listen) X(listxattr) X(llistxattr) X(lremovexattr) X(lseek) X(lsetxattr)     \
         X(lstat) X(madvise) X(membarrier) X(memfd_create) X(mincore) X(mkdir) X(mkdirat) X(mknod) X(mknodat)          \
@@ -63,6 +66,13 @@
 
 /* Families that a program may have; netlink with protocol 0 (NETLINK_ROUTE) only. */
 #define RV_SECCOMP_FAMILIES(X) X(1 /* AF_UNIX */) X(2 /* AF_INET */) X(10 /* AF_INET6 */)
+
+/*
+ * Protocols of the internet families refused by the second filter with EPROTONOSUPPORT, as by a kernel without
+ * them: no program here needs one, and asking for a protocol makes the kernel load its module.
+ */
+#define RV_SECCOMP_PROTOCOLS(X)                                                                                        \
+        X(33 /* DCCP */) X(115 /* L2TP */) X(132 /* SCTP */) X(136 /* UDP-Lite */) X(256 /* SMC */) X(262 /* MPTCP */)
 
 /* ioctl(2) requests refused by the second filter: input faked into a terminal. */
 #define RV_SECCOMP_IOCTLS(X) X(0x5412 /* TIOCSTI */) X(0x541c /* TIOCLINUX */)

@@ -156,7 +156,8 @@ static void play(struct fake_run *r)
                 if (step->after_ms >= 0 && !r->is_due) {
                         if (!r->timer)
                                 after(r, step->after_ms, on_due);
-                        break;
+                        if (!r->is_due)
+                                break;
                 }
                 r->is_due = false;
                 r->n_done++;

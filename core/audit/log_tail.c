@@ -129,6 +129,9 @@ static int read_end(struct rv_log *log, uint64_t size, struct rv_buf *buf, const
 
 json_t *rv_log_parse(const char *line, size_t n)
 {
+        /* jansson reads over a NUL that follows a number or a literal. */
+        if (n && memchr(line, 0, n))
+                return NULL;
         return json_loadb(line, n, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
 }
 

@@ -1,5 +1,7 @@
 #include "base/config_yaml.h"
 
+#include "base/utf8.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <yaml.h>
@@ -17,15 +19,35 @@ struct reader {
         unsigned n_documents;
 };
 
+/* Control characters, and characters of which quoting has left a part only, become question marks. */
+static void make_line(char *text)
+{
+        struct rv_utf8 u = { 0 };
+        char *start = text;
+
+        for (char *c = text; *c;) {
+                enum rv_utf8_event event = rv_utf8_feed(&u, (uint8_t)*c);
+
+                c += event != RV_UTF8_INVALID_BEFORE;
+                if (event == RV_UTF8_MORE)
+                        continue;
+                if (event != RV_UTF8_CHARACTER || u.code_point < 0x20 || (u.code_point >= 0x7f && u.code_point <= 0x9f))
+                        memset(start, '?', (size_t)(c - start));
+                start = c;
+        }
+        memset(start, '?', strlen(start));
+}
+
 int rv_yaml_vfail(const char *file, unsigned line, struct rv_error *err, const char *fmt, va_list ap)
 {
         char text[RV_ERROR_MESSAGE_MAX];
+        int r;
 
         vsnprintf(text, sizeof(text), fmt, ap);
-        for (char *c = text; *c; c++)
-                if ((unsigned char)*c < 0x20 || *c == 0x7f)
-                        *c = '?';
-        return rv_error_set(err, rv_raise(-EINVAL), "%s:%u: %s", file, line, text);
+        r = rv_error_set(err, rv_raise(-EINVAL), "%s:%u: %s", file, line, text);
+        if (err)
+                make_line(err->message);
+        return r;
 }
 
 static int RV_PRINTF(3, 4) fail(struct reader *x, unsigned line, const char *fmt, ...)

@@ -56,27 +56,26 @@ static json_t *make_detail(const json_t *reason, json_t *take_denials)
 static enum rv_step apply_ceiling(struct rv_run *run)
 {
         const char *code = rv_json_get_string(run->verdict, "code", "");
-        json_t *denials = json_copy(json_object_get(run->verdict, "denials")), *denial;
+        json_t *denials = json_copy(json_object_get(run->verdict, "denials")), *denial, *reason;
         char message[256];
         size_t at = 0, i;
 
-        denial = make_ceiling_denial(run, message);
         json_array_foreach(json_object_get(run->verdict, "denials"), i, denial)
                 if (!strcmp(rv_json_get_string(denial, "section", ""), "packages"))
                         at = i + 1;
         denial = make_ceiling_denial(run, message);
-        json_array_insert(denials, at, denial);
+        json_array_insert_new(denials, at, denial);
         if (!strcmp(code, "package_denied") || !strcmp(code, "policy_error")) {
-                const json_t *reason = json_object_get(run->verdict, "reason");
                 enum rv_code parsed = RV_CODE_POLICY_ERROR;
 
                 (void)rv_code_parse(code, &parsed);
-                json_decref(denial);
+                reason = json_object_get(run->verdict, "reason");
                 return rv__run_refuse(run, parsed, RV_PHASE_DECIDE, rv_json_get_string(reason, "message", ""), make_detail(reason, denials));
         }
-        json_object_set_new(denial, "path", json_string("/network/mode"));
-        rv__run_refuse(run, RV_CODE_NETWORK_DENIED, RV_PHASE_DECIDE, message, make_detail(denial, denials));
-        json_decref(denial);
+        reason = json_copy(denial);
+        json_object_set_new(reason, "path", json_string("/network/mode"));
+        rv__run_refuse(run, RV_CODE_NETWORK_DENIED, RV_PHASE_DECIDE, message, make_detail(reason, denials));
+        json_decref(reason);
         return RV_STEP_CLASSIFY;
 }
 

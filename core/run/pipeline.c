@@ -1,5 +1,6 @@
 #include "run/run_private.h"
 
+#include "base/fd.h"
 #include "base/hash.h"
 
 #include <stdio.h>
@@ -150,6 +151,7 @@ void rv_run_free(struct rv_run *run)
         rv_capture_fini(&run->out);
         rv_capture_fini(&run->err);
         rv_result_fini(&run->result);
+        rv_close(run->seen.result_fd);
         free(run);
 }
 

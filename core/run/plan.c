@@ -75,8 +75,11 @@ static enum rv_step refuse_missing(struct rv_run *run, const char *backend, json
 {
         char message[RV_REASON_SIZE];
 
-        snprintf(message, sizeof(message), "backend %s cannot enforce %s: %s", backend,
-                 json_string_value(json_array_get(take_missing, 0)), reason);
+        if (!run->manifest.is_usable)
+                snprintf(message, sizeof(message), "backend %s cannot be used: %s", backend, reason);
+        else
+                snprintf(message, sizeof(message), "backend %s cannot enforce %s: %s", backend,
+                         json_string_value(json_array_get(take_missing, 0)), reason);
         return rv__run_refuse(run, RV_CODE_BACKEND_DENIED, RV_PHASE_PLAN, message, json_pack("{s:s, s:o}", "backend", backend, "missing", take_missing));
 }
 
@@ -85,6 +88,10 @@ static enum rv_step check_capabilities(struct rv_run *run)
         json_t *missing = json_array();
         const char *reason = NULL;
 
+        if (!run->manifest.is_usable) {
+                json_array_append_new(missing, json_string("backend"));
+                return refuse_missing(run, run->backend->name, missing, run->manifest.reason);
+        }
         if (run->request->n_packages) {
                 json_array_append_new(missing, json_string("packages"));
                 reason = "this build cannot install packages; leave `packages` out";

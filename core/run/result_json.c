@@ -204,12 +204,13 @@ static int compare_names(const void *pa, const void *pb, void *data)
 /* Looks for a name that stands twice among those from @first on, and forgets them. */
 static int close_names(struct reader *r, size_t first)
 {
-        struct name *names = r->names + first;
         size_t n = r->n_names - first;
+        struct name *names;
 
         r->n_names = first;
         if (n < 2)
                 return 0;
+        names = r->names + first;
         qsort_r(names, n, sizeof(*names), compare_names, r->out->data);
         for (size_t i = 1; i < n; i++)
                 if (compare_names(&names[i - 1], &names[i], r->out->data) == 0)

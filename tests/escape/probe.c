@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -48,23 +49,15 @@ void say_returned(const char *check, long r)
 
 int wait_for(int pid, int timeout_ms)
 {
-        int status, waited_ms = 0;
+        struct pollfd end = { .fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };
+        bool is_late = end.fd < 0 || poll(&end, 1, timeout_ms) != 1;
+        int status;
 
-        for (;;) {
-                int r = waitpid(pid, &status, WNOHANG | __WALL);
-
-                if (r == pid)
-                        return status;
-                if (r < 0 && errno != EINTR)
-                        return -1;
-                if (waited_ms >= timeout_ms)
-                        break;
-                poll(NULL, 0, 1);
-                waited_ms++;
-        }
-        kill(pid, SIGKILL);
-        waitpid(pid, &status, __WALL);
-        return -1;
+        if (end.fd >= 0)
+                close(end.fd);
+        if (is_late)
+                kill(pid, SIGKILL);
+        return waitpid(pid, &status, __WALL) != pid || is_late ? -1 : status;
 }
 
 long returned_by_child(long (*call)(const void *arg), const void *arg)
@@ -93,6 +86,23 @@ void say_in_child(const char *check, long (*call)(const void *arg), const void *
                 say(check, "killed");
         else
                 say_returned(check, r);
+}
+
+long make_call(const void *arg)
+{
+        const struct call *c = arg;
+
+        return syscall(c->nr, c->args[0], c->args[1], c->args[2], c->args[3], c->args[4], c->args[5]);
+}
+
+void say_calls(const char *prefix, const struct call *calls, size_t n_calls)
+{
+        char check[96];
+
+        for (size_t i = 0; i < n_calls; i++) {
+                snprintf(check, sizeof(check), "%s%s", prefix, calls[i].name);
+                say_in_child(check, make_call, &calls[i]);
+        }
 }
 
 int main(int argc, char **argv)

@@ -18,6 +18,21 @@
  * kernel (EFAULT). */
 #define BAD (-1L)
 
+/* A system call to try. */
+struct call {
+        const char *name;       /* of the check, or the end of it */
+        long nr, args[6];
+};
+
+/** make_call() - make the system call that @arg, a struct call, describes; returns as syscall(2) does */
+long make_call(const void *arg);
+
+/**
+ * say_calls() - try each of a list of calls, each in a child, and say what came of it
+ * @prefix: of the checks' names
+ */
+void say_calls(const char *prefix, const struct call *calls, size_t n_calls);
+
 /**
  * say() - print one check's line
  * @check:  its name, for expected/

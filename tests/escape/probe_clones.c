@@ -145,6 +145,7 @@ void probe_clones(void)
         static const unsigned long files = CLONE_FILES;
         pthread_t thread;
         void *back = NULL;
+        int token;
         bool works;
 
         each_flag();
@@ -160,6 +161,6 @@ void probe_clones(void)
         say_in_child("5/seccomp/clone3-plain", do_clone3, &none);
 
         /* The C library tries clone3 first and must take ENOSYS for "use clone". */
-        works = pthread_create(&thread, NULL, return_argument, &thread) == 0 && pthread_join(thread, &back) == 0 && back == &thread;
+        works = pthread_create(&thread, NULL, return_argument, &token) == 0 && pthread_join(thread, &back) == 0 && back == &token;
         say("10/37-clone3-enosys-threads-work", "%s", works ? "yes" : "no");
 }

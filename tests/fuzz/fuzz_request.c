@@ -66,7 +66,8 @@ static void check_document(const char *text, size_t n)
         switch (problem->faults[0].code) {
         case RV_FAULT_SYNTAX:
         case RV_FAULT_ENCODING:
-                FUZZ_CHECK(!plain, "jansson takes what is refused: %s", problem->faults[0].message);
+                /* jansson reads over a NUL that follows a number or a literal. */
+                FUZZ_CHECK(!plain || memchr(text, 0, n), "jansson takes what is refused: %s", problem->faults[0].message);
                 break;
         case RV_FAULT_TYPE:
                 FUZZ_CHECK(plain ? !json_is_object(plain) : is_jansson_short(&e), "jansson: %s", e.text);

@@ -66,7 +66,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 return 0;
         }
         FUZZ_CHECK(out.size == 4 && strncmp(note, "not usable as JSON: ", 20) == 0 && fuzz_is_line(note), "%s", note);
-        if (!is_own_rule(note)) {
+        /* jansson reads over a NUL that follows a number or a literal. */
+        if (!is_own_rule(note) && !(size && memchr(data, 0, size))) {
                 json_t *value = json_loadb((const char *)data, size, JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, NULL);
 
                 FUZZ_CHECK(!value, "jansson takes what is refused: %s", note);

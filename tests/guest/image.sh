@@ -14,7 +14,7 @@ out=$1
 shift
 packages=$(printf '%s,' "$@")
 packages=${packages%,}
-suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
+suite=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
 work=$out/work root=$out/work/root
 mkdir -p "$work/deb"
 

@@ -125,11 +125,13 @@ static void begin(const struct rv_fake_script *script)
 /* Lets the time of the one timer pass; the milliseconds it was asked for. */
 static int pass(void)
 {
-        if (!the_timer.is_set)
+        struct rv_host_timer timer = the_timer;
+
+        if (!timer.is_set)
                 return -1;
         the_timer.is_set = false;
-        the_timer.cb(the_timer.arg);
-        return (int)the_timer.ms;
+        timer.cb(timer.arg);
+        return (int)timer.ms;
 }
 
 static const struct rv_observation zero = { .started = RV_STARTED_YES, .has_wait_status = 1 };

@@ -146,6 +146,8 @@ void expect_no_secret(struct bench *b, const char *secret)
 {
         _cleanup_(rv_buf_fini) struct rv_buf text = { 0 };
 
+        if (access(in_state(&b->tmp, SEGMENT), F_OK) < 0)
+                return;
         read_segment(&b->tmp, &text);
         if (memmem(text.data, text.size, secret, strlen(secret)))
                 fail_msg("%s: \"%s\" is in the log", b->now->name, secret);

@@ -35,7 +35,7 @@ static const struct {
         { "empty", "", " syntax" },
         { "an array", "[]", " type" },
         { "all at once", "{\"language\":\"perl\",\"source\":\"\",\"timeout_s\":0,\"extra\":1}",
-          "/language pattern; /source length; /timeout_s range; /extra unknown" },
+          "/language unsupported; /source length; /timeout_s range; /extra unknown" },
         { "secrets in a rejected request", PLAIN_WITH("\"env\":{\"TOKEN\":\"ENV-SECRET\",\"REEVE_X\":\"SECRET\"},\"stdin\":\"STDIN-SECRET\",\"timeout_s\":301"),
           "/env/REEVE_X pattern; /timeout_s range" },
 };
@@ -72,12 +72,15 @@ static void list_faults(const json_t *errors, char *ret, size_t size)
 
 static void sort_list(const char *list, char *ret, size_t size)
 {
-        char copy[512], *words[8], *save = NULL;
-        size_t n = 0;
+        char copy[512], *words[8];
+        size_t n = 1;
 
         snprintf(copy, sizeof(copy), "%s", list);
-        for (char *p = strtok_r(copy, ";", &save); p; p = strtok_r(NULL, ";", &save))
-                words[n++] = n ? p + 1 : p;
+        words[0] = copy;
+        for (char *p = strstr(copy, "; "); p && n < RV_N_ELEMENTS(words); p = strstr(p, "; ")) {
+                *p = 0;
+                words[n++] = p += 2;
+        }
         join_sorted(words, n, ret, size);
 }
 

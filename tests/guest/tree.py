@@ -1,0 +1,15 @@
+"""What a guest gets of the project: the files that its tests read, and a finished build, both below /srv/reeve."""
+import os
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HOME = "/srv/reeve"
+BUILD = HOME + "/build"
+REEVE = BUILD + "/tools/reeve/reeve"
+SOURCES = ("README.md", "tools/dev", "tests/conformance", "tests/lib", "tests/guest")
+BUILT = ("tools/reeve/reeve", "tools/spawner/reeve-spawner")
+MEASURING = ("tests/bench/cold", "tests/bench/floor")   # built only where figures are asked for
+
+
+def push(m, build):
+    m.push(TOP, SOURCES, HOME)
+    m.push(build, BUILT + tuple(f for f in MEASURING if os.path.exists(os.path.join(build, f))), BUILD)
