@@ -23,8 +23,16 @@ static void add_env(struct rv_buf *b, uint32_t *n_env, const char *name, const c
         ++*n_env;
 }
 
+/* Reeve's own names are not the request's to set, whoever let one through. */
+static bool is_own(const char *name)
+{
+        return !strncmp(name, "REEVE_", 6);
+}
+
 static bool is_requested(const struct rv_plan *plan, const char *name)
 {
+        if (is_own(name))
+                return false;
         for (size_t i = 0; i < plan->n_env; i++)
                 if (!strcmp(plan->env[i].name, name))
                         return true;
@@ -45,7 +53,8 @@ int rv_payload_write(const struct rv_plan *plan, int *ret_fd)
         if (plan->idempotency_key)
                 add_env(&b, &head.n_env, "REEVE_IDEMPOTENCY_KEY", plan->idempotency_key);
         for (size_t i = 0; i < plan->n_env; i++)
-                add_env(&b, &head.n_env, plan->env[i].name, plan->env[i].value);
+                if (!is_own(plan->env[i].name))
+                        add_env(&b, &head.n_env, plan->env[i].name, plan->env[i].value);
         head.env_bytes = (uint32_t)(b.size - sizeof(head));
         rv_buf_append(&b, plan->source, plan->source_bytes);
         r = rv_buf_error(&b);

@@ -76,11 +76,26 @@ static int add_as_is(struct rv_runtime *rt, const char *path)
         return add(rt, RV_VIEW_LINK, path, target);
 }
 
-/* A configured `expose` path below a hidden directory shows again; one that is itself hidden is not hidden. */
+static bool is_below(const char *path, const char *directory)
+{
+        size_t n = strlen(directory);
+
+        return !strncmp(path, directory, n) && path[n] == '/';
+}
+
+/* A configured `expose` path that would be hidden is not; one below a hidden directory shows again in it. */
 static bool is_exposed(const struct rv_runtime *rt, const char *path)
 {
         for (size_t i = 0; i < rt->config->expose.n_items; i++)
                 if (!strcmp(rt->config->expose.items[i], path))
+                        return true;
+        return false;
+}
+
+static bool has_exposed_below(const struct rv_runtime *rt, const char *path)
+{
+        for (size_t i = 0; i < rt->config->expose.n_items; i++)
+                if (is_below(rt->config->expose.items[i], path))
                         return true;
         return false;
 }
@@ -100,7 +115,7 @@ static int hide(struct rv_runtime *rt, const char *pattern)
                 struct stat st;
 
                 if (lstat(found.gl_pathv[i], &st) == 0 && S_ISDIR(st.st_mode) && !is_exposed(rt, path))
-                        r = add(rt, RV_VIEW_HIDE, path, NULL);
+                        r = add(rt, has_exposed_below(rt, path) ? RV_VIEW_FILL : RV_VIEW_HIDE, path, NULL);
         }
         globfree(&found);
         return r;
@@ -120,6 +135,14 @@ static int add_node_files(struct rv_runtime *rt)
         return r;
 }
 
+static bool is_in_filled(const struct rv_runtime *rt, const char *path)
+{
+        for (size_t i = 0; i < rt->n_entries; i++)
+                if (rt->entries[i].kind == RV_VIEW_FILL && is_below(path, rt->entries[i].path))
+                        return true;
+        return false;
+}
+
 static int add_exposed(struct rv_runtime *rt)
 {
         char full[4096];
@@ -128,7 +151,7 @@ static int add_exposed(struct rv_runtime *rt)
         for (size_t i = 0; i < rt->config->expose.n_items && r == 0; i++) {
                 const char *path = rt->config->expose.items[i];
 
-                if (!strncmp(path, "/usr/", 5) || !outside(rt, path, full))
+                if ((is_below(path, "/usr") && !is_in_filled(rt, path)) || !outside(rt, path, full))
                         continue;       /* is in /usr, which is shown as a whole */
                 r = add(rt, RV_VIEW_BIND, path, full);
         }

@@ -3,14 +3,11 @@
 #include "base/fd.h"
 #include "spawn_msg.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define CHILD_CHANNEL_FD 3      /* where the spawner expects it */
 
 struct spawn {
         struct spawn *next;
@@ -28,60 +25,6 @@ struct rv_spawn_client {
         struct rv_host_watch *watch;
         struct spawn *spawns;
 };
-
-/* Apart, so that what vfork shares is no more than this frame. */
-static __attribute__((noinline)) pid_t exec_spawner(char *const argv[], char *const envp[], int channel_fd, volatile int *error)
-{
-        pid_t pid = vfork();
-
-        if (pid != 0)
-                return pid;
-        if (dup2(channel_fd, CHILD_CHANNEL_FD) < 0 || (channel_fd == CHILD_CHANNEL_FD && fcntl(channel_fd, F_SETFD, 0) < 0)) {
-                *error = errno;
-                _exit(127);
-        }
-        execve(argv[0], argv, envp);
-        *error = errno;
-        _exit(127);
-}
-
-int rv_spawner_exec(const char *path, const char *config_file, int *ret_fd, pid_t *ret_pid, struct rv_error *err)
-{
-        /* Where things are found without a --config is the caller's environment; nothing else is handed on. */
-        static const char *const kept[] = { "REEVE_CONFIG", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "HOME", "REEVE_DEBUG_ERRORS" };
-        char *argv[] = { (char *)path, (char *)config_file, NULL };
-        char *envp[RV_N_ELEMENTS(kept) + 1], *texts[RV_N_ELEMENTS(kept)] = { NULL };
-        int pair[2], n = 0, r = 0;
-        volatile int error = 0;
-        pid_t pid;
-
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-                return rv_error_set(err, rv_raise(-errno), "cannot make a socket pair: %s", strerror(errno));
-        for (size_t i = 0; i < RV_N_ELEMENTS(kept); i++) {
-                const char *value = getenv(kept[i]);
-
-                if (value && asprintf(&texts[n], "%s=%s", kept[i], value) >= 0) {
-                        envp[n] = texts[n];
-                        n++;
-                }
-        }
-        envp[n] = NULL;
-        pid = exec_spawner(argv, envp, pair[1], &error);
-        if (pid < 0 || error)
-                r = pid < 0 ? -errno : -error;
-        if (error)
-                (void)waitpid(pid, NULL, 0);
-        for (int i = 0; i < n; i++)
-                free(texts[i]);
-        rv_close(pair[1]);
-        if (r < 0) {
-                rv_close(pair[0]);
-                return rv_error_set(err, rv_raise(r), "cannot start %s: %s; it is built and installed beside reeve", path, strerror(-r));
-        }
-        *ret_fd = pair[0];
-        *ret_pid = pid;
-        return 0;
-}
 
 static struct spawn *find(struct rv_spawn_client *client, uint64_t id)
 {

@@ -1,7 +1,7 @@
 /*
  * spawn_client.h - the loop's end of the channel to the spawner
  *
- *   rv_spawner_exec (early, with privilege) -> rv_spawn_client_new -> start/stop* -> rv_spawn_client_close
+ *   spawner_fork (early, with privilege) -> rv_spawn_client_new -> start/stop* -> rv_spawn_client_close
  *
  * Loop thread. The spawner's death is told to every run as RV_SPAWN_LOST.
  */
@@ -13,20 +13,6 @@
 #include <sys/types.h>
 
 struct rv_spawn_client;
-
-/**
- * rv_spawner_exec() - start the spawner
- * @path:        of reeve-spawner
- * @config_file: as rv_config_find() gave it; "" for the built-in defaults
- * @ret_fd:      the channel
- *
- * Done before anything of a caller's is read, while the process still has its privilege and one thread.
- *
- * Context:   may block for an exec
- * Ownership: descriptor and child are the caller's, or rv_spawn_client_new()'s
- * Return:    0; -errno: @err names the path
- */
-int rv_spawner_exec(const char *path, const char *config_file, int *ret_fd, pid_t *ret_pid, struct rv_error *err);
 
 /** rv_spawn_client_new() - serve a channel. Context: loop thread. Ownership: takes @take_fd and the child @pid; borrows @host until close. Return: 0 or -errno (then both are still the caller's) */
 int rv_spawn_client_new(const struct rv_host *host, int take_fd, pid_t pid, struct rv_spawn_client **ret);

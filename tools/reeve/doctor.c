@@ -1,13 +1,11 @@
 #include "reeve.h"
 #include "session.h"
+#include "start.h"
 
-#include <fcntl.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 /*
  * Tries what a run needs, each for real: the session a run has (configuration, state, log, spawner), then a
@@ -29,7 +27,7 @@ struct doctor {
         struct session session;
         struct rv_run *run;
         struct rv_outcome copy;      /* of the trial run's; texts are borrowed from it */
-        bool is_ok;
+        bool is_ok, is_denied;       /* denied: by a policy that works */
         char text[2048];
 };
 
@@ -57,6 +55,7 @@ static void on_answered(void *ctx, struct rv_run *run)
                 return;
         }
         d->is_ok = o->reason.code == RV_CODE_OK;
+        d->is_denied = o->reason.status == RV_STATUS_BLOCKED && o->reason.phase == RV_PHASE_DECIDE && o->reason.code != RV_CODE_POLICY_ERROR;
         if (d->is_ok)
                 snprintf(d->text, sizeof(d->text), "%.*s", (int)strcspn(o->out->text.data ? o->out->text.data : "", "\n"),
                          o->out->text.data ? o->out->text.data : "");
@@ -120,42 +119,25 @@ static void probe_runs(struct doctor *d)
         for (size_t i = 0; i < RV_N_ELEMENTS(trials); i++) {
                 bool is_ok = try_run(d, trials[i].language, trials[i].source);
 
-                row(d, is_ok ? GOOD : MISSING, trials[i].name, d->text);
+                row(d, is_ok ? GOOD : d->is_denied ? NOTE : MISSING, trials[i].name, d->text);
         }
 }
 
 /* ---- What the spawner finds: asked of one of its own, with the privilege that this process still has ---- */
 
-static FILE *ask_spawner(const char *config, pid_t *ret_pid)
-{
-        _cleanup_(rv_freep) char *file = NULL;
-        posix_spawn_file_actions_t files;
-        char *argv[4] = { (char *)find_spawner(), NULL, (char *)"--explain", NULL };
-        int fds[2], r;
-
-        if (rv_config_find(config, &file, NULL) < 0 || pipe2(fds, O_CLOEXEC) < 0)
-                return NULL;
-        argv[1] = file;
-        posix_spawn_file_actions_init(&files);
-        posix_spawn_file_actions_adddup2(&files, fds[1], STDOUT_FILENO);
-        r = posix_spawn(ret_pid, argv[0], &files, NULL, argv, environ);
-        posix_spawn_file_actions_destroy(&files);
-        close(fds[1]);
-        if (r) {
-                close(fds[0]);
-                return NULL;
-        }
-        return fdopen(fds[0], "r");
-}
-
 static void probe_host(struct doctor *d, const char *config)
 {
         char line[2048], *probe, *text;
+        _cleanup_(rv_freep) char *file = NULL;
+        struct rv_error err = { 0 };
         pid_t pid = -1;
-        FILE *f = ask_spawner(config, &pid);
+        FILE *f = NULL;
+        int fd;
 
+        if (rv_config_find(config, &file, &err) == 0 && spawner_ask(file, &fd, &pid, &err) == 0)
+                f = fdopen(fd, "r");
         if (!f) {
-                row(d, MISSING, "spawner", "reeve-spawner cannot be started; it is built and installed beside reeve");
+                row(d, MISSING, "spawner", err.message);
                 return;
         }
         while (fgets(line, sizeof(line), f)) {

@@ -1,6 +1,7 @@
 #include "reeve.h"
 
 #include "base/fd.h"
+#include "start.h"
 
 #include <fcntl.h>
 #include <stdarg.h>
@@ -82,26 +83,11 @@ int fail(bool is_json, int status, const char *title, const char *detail)
         return EXIT_REEVE;
 }
 
-const char *find_spawner(void)
-{
-        static char path[4096];
-        ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 64);
-        char *slash;
-
-        if (n > 0) {
-                path[n] = 0;
-                slash = strrchr(path, '/');
-                strcpy(slash, "/../spawner/reeve-spawner");
-                if (access(path, X_OK) == 0)
-                        return path;
-        }
-        return RV_LIBEXEC_DIR "/reeve-spawner";
-}
-
 int main(int argc, char **argv)
 {
         int r;
 
+        spawner_remember_caller(argc, argv);
         /* Descriptors 0 to 2 are used as such by everything below. */
         for (int fd = 0; fd < 3; fd++)
                 if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd ? O_WRONLY : O_RDONLY) != fd)

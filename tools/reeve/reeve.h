@@ -30,6 +30,3 @@ void print_problem(const struct rv_problem *problem, bool is_json);
 
 /** fail() - a problem of reeve's own with @status and @detail. Context: may block. Ownership: borrows. Return: EXIT_REEVE */
 int fail(bool is_json, int status, const char *title, const char *detail);
-
-/** find_spawner() - the path of reeve-spawner: beside reeve in the build tree, else where it is installed. Context: any. Ownership: static. Return: the path */
-const char *find_spawner(void);

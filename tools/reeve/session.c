@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "builtin.h"
+#include "start.h"
 #include "policy/bundle.h"
 
 #include <fcntl.h>
@@ -88,7 +89,7 @@ int session_prepare(struct session *s, const char *config_path, const char *tena
         r = rv_config_find(config_path, &file, err);
         /* First of all, so that it comes up while the rest here is done. */
         if (r == 0)
-                r = rv_spawner_exec(find_spawner(), file, &s->spawner_fd, &s->spawner_pid, err);
+                r = spawner_fork(file, &s->spawner_fd, &s->spawner_pid, err);
         if (r == 0)
                 r = *file ? rv_config_load(file, &s->config, err) : rv_config_parse("", 0, "", &s->config, err);
         if (r < 0)

@@ -39,6 +39,7 @@ int spawner_explain(struct spawner *s)
 
         if (!s->has_place) {
                 line("missing", "cgroup", s->place_error.message);
+                (void)fflush(stdout);
                 return 1;
         }
         snprintf(text, sizeof(text), "v%u, by rule: %s", s->place.version, s->place.rule);
@@ -57,5 +58,5 @@ int spawner_explain(struct spawner *s)
         snprintf(text, sizeof(text), abi >= 2 ? "ABI %ld, applied" : "not applied: this kernel has none, or only ABI 1", abi);
         line(abi >= 2 ? "ok" : "note", "landlock", text);
         (void)rv_cgroup_sweep(&s->place, on_left, NULL);
-        return 0;
+        return fflush(stdout) == 0 ? 0 : 1;
 }

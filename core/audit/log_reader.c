@@ -1,0 +1,153 @@
+#include "audit/log_reader.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#define READ_BYTES ((size_t)256 << 10)
+
+static void closedirp(DIR **d)
+{
+        if (*d)
+                closedir(*d);
+}
+
+/* The first segment after @after, which may be "". 1, 0, -errno. */
+static int find_segment(struct rv_log *log, const char *after, char ret_name[RV_LOG_SEGMENT_NAME_SIZE], struct rv_error *err)
+{
+        _cleanup_(closedirp) DIR *d = NULL;
+        char best[RV_LOG_SEGMENT_NAME_SIZE] = "";
+        struct dirent *e;
+        int fd;
+
+        fd = openat(log->audit_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        d = fd >= 0 ? fdopendir(fd) : NULL;
+        if (!d) {
+                int r = rv_raise(-errno);
+
+                rv_close(fd);
+                return rv_log_fail(log, err, r, "", "cannot read the directory");
+        }
+        while (errno = 0, (e = readdir(d)))
+                if (rv_log_is_segment(e->d_name) && strcmp(e->d_name, after) > 0 && (!best[0] || strcmp(e->d_name, best) < 0))
+                        memcpy(best, e->d_name, sizeof(best));
+        if (errno)
+                return rv_log_fail(log, err, rv_raise(-errno), "", "cannot read the directory");
+        if (!best[0])
+                return 0;
+        memcpy(ret_name, best, sizeof(best));
+        return 1;
+}
+
+static int open_segment(struct rv_log_reader *r, struct rv_error *err)
+{
+        r->fd = rv_close(r->fd);
+        r->buf.size = r->start = 0;
+        r->start_offset = 0;
+        r->is_inside = false;
+        r->fd = openat(r->log->audit_fd, r->segment, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        return r->fd < 0 ? rv_log_fail(r->log, err, rv_raise(-errno), r->segment, "cannot read") : 0;
+}
+
+int rv_log_reader_open(struct rv_log *log, const char *segment, uint64_t offset, struct rv_log_reader *ret, struct rv_error *err)
+{
+        int r;
+
+        *ret = (struct rv_log_reader){ .log = log, .fd = -EBADF };
+        if (!*segment)
+                return 0;       /* the first call for a line finds it */
+        memcpy(ret->segment, segment, strlen(segment) + 1);
+        r = open_segment(ret, err);
+        if (r < 0 || offset == 0)
+                return rv_trace(r);
+        /* With the byte before, which tells whether a line begins there. */
+        ret->start_offset = offset - 1;
+        ret->is_inside = true;
+        if (lseek(ret->fd, (off_t)ret->start_offset, SEEK_SET) < 0)
+                return rv_log_fail(log, err, rv_raise(-errno), segment, "cannot read");
+        return 0;
+}
+
+/* More bytes behind those in the buffer. 1; 0 at the end of the segment; -errno. */
+static int fill(struct rv_log_reader *r, struct rv_error *err)
+{
+        ssize_t n;
+        int e;
+
+        if (r->start) {
+                memmove(r->buf.data, r->buf.data + r->start, r->buf.size - r->start);
+                r->buf.size -= r->start;
+                r->start = 0;
+        }
+        if (r->buf.size > RV_LOG_RECORD_BYTES_MAX)
+                return rv_error_set(err, rv_raise(-EBADMSG), "%s/audit/%s: the line at byte %llu is longer than any record; this file is damaged, keep it and move audit/ away to begin a new log",
+                                    r->log->state_dir, r->segment, (unsigned long long)r->start_offset);
+        e = rv_buf_reserve(&r->buf, READ_BYTES);
+        if (e < 0)
+                return rv_log_fail(r->log, err, e, r->segment, "cannot read");
+        do
+                n = read(r->fd, r->buf.data + r->buf.size, READ_BYTES);
+        while (n < 0 && errno == EINTR);
+        if (n < 0)
+                return rv_log_fail(r->log, err, rv_raise(-errno), r->segment, "cannot read");
+        r->buf.size += (size_t)n;
+        return n > 0;
+}
+
+/* The next line of this segment. 1, 0, -errno. */
+static int next_in_segment(struct rv_log_reader *r, const char **ret_line, size_t *ret_n, struct rv_error *err)
+{
+        size_t seen = 0;
+        int e;
+
+        for (;;) {
+                const char *line = r->buf.data + r->start;
+                size_t n_there = r->buf.size - r->start;
+                const char *end = n_there > seen ? memchr(line + seen, '\n', n_there - seen) : NULL;
+
+                if (end) {
+                        bool is_inside = r->is_inside;
+
+                        r->offset = r->start_offset;
+                        r->start += (size_t)(end - line) + 1;
+                        r->start_offset += (size_t)(end - line) + 1;
+                        r->is_inside = false;
+                        seen = 0;
+                        if (is_inside)
+                                continue;
+                        *ret_line = line;
+                        *ret_n = (size_t)(end - line);
+                        return 1;
+                }
+                seen = n_there;
+                e = fill(r, err);
+                if (e <= 0)
+                        return rv_trace(e);
+        }
+}
+
+int rv_log_reader_next(struct rv_log_reader *r, const char **ret_line, size_t *ret_n, struct rv_error *err)
+{
+        char next[RV_LOG_SEGMENT_NAME_SIZE];
+        int e;
+
+        for (;;) {
+                e = r->fd >= 0 ? next_in_segment(r, ret_line, ret_n, err) : 0;
+                if (e != 0)
+                        return rv_trace(e);
+                e = find_segment(r->log, r->segment, next, err);
+                if (e <= 0)
+                        return rv_trace(e);
+                memcpy(r->segment, next, sizeof(next));
+                e = open_segment(r, err);
+                if (e < 0)
+                        return rv_trace(e);
+        }
+}
+
+void rv_log_reader_close(struct rv_log_reader *r)
+{
+        r->fd = rv_close(r->fd);
+        rv_buf_fini(&r->buf);
+}

@@ -1,0 +1,244 @@
+#include "spawner.h"
+#include "start.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define OOM_LOOK_MS 2
+#define CLOSE_US (2 * 1000 * 1000)
+
+void spawner_report(struct spawner *s, uint64_t id, struct rv_spawn_event *event, int result_fd)
+{
+        struct rv_spawn_report report = { .id = id, .event = *event };
+        union {
+                struct cmsghdr head;
+                char bytes[CMSG_SPACE(sizeof(int))];
+        } control = { 0 };
+        struct iovec iov = { .iov_base = &report, .iov_len = sizeof(report) };
+        struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+        report.event.result_fd = -1;
+        if (result_fd >= 0) {
+                control.head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS };
+                memcpy(CMSG_DATA(&control.head), &result_fd, sizeof(result_fd));
+                message.msg_control = &control;
+                message.msg_controllen = sizeof(control);
+        }
+        while (sendmsg(s->channel_fd, &message, MSG_NOSIGNAL) < 0 && errno == EINTR)
+                ;       /* any other failure is the loop's end, which the event loop sees as end of file */
+}
+
+/* One request with its descriptors. Return: 1 got one; 0 the loop is gone; -EBADMSG it breaks the rules. */
+static int receive_request(int fd, struct rv_spawn_request *q, int fds[RV_SPAWN_FD_MAX_], int *ret_n_fds)
+{
+        union {
+                struct cmsghdr head;
+                char bytes[CMSG_SPACE(sizeof(int) * RV_SPAWN_FD_MAX_)];
+        } control = { 0 };
+        struct iovec iov = { .iov_base = q, .iov_len = sizeof(*q) };
+        struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+        struct cmsghdr *c;
+        ssize_t n;
+
+        *ret_n_fds = 0;
+        n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+        if (n < 0)
+                return errno == EINTR || errno == EAGAIN ? -EAGAIN : 0;
+        c = CMSG_FIRSTHDR(&message);
+        if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
+                *ret_n_fds = (int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+                memcpy(fds, CMSG_DATA(c), sizeof(int) * (size_t)*ret_n_fds);
+        }
+        if (n == 0)
+                return 0;
+        return n == (ssize_t)sizeof(*q) && !(message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) ? 1 : -EBADMSG;
+}
+
+static void stop(struct spawner *s, uint64_t id)
+{
+        for (struct run *run = s->runs; run; run = run->next)
+                if (run->is_assigned && run->id == id) {
+                        run->was_stopped = true;
+                        run_kill(run);
+                }
+}
+
+/* The loop is gone, or does not keep to the protocol: nothing may run on. */
+static void close_channel(struct spawner *s)
+{
+        s->channel_fd = rv_close(s->channel_fd);
+        s->is_closing = true;
+        s->give_up_us = rv_boot_us() + CLOSE_US;
+        for (struct run *run = s->runs; run; run = run->next)
+                run_kill(run);
+}
+
+static void on_channel(struct spawner *s)
+{
+        struct rv_spawn_request q = { 0 };
+        int fds[RV_SPAWN_FD_MAX_], n_fds, r;
+
+        r = receive_request(s->channel_fd, &q, fds, &n_fds);
+        if (r == -EAGAIN)
+                return;
+        if (r == 1 && q.kind == RV_SPAWN_REQUEST_START && n_fds == RV_SPAWN_FD_MAX_) {
+                spawner_launch(s, &q, fds);
+                return;
+        }
+        for (int i = 0; i < n_fds; i++)
+                rv_close(fds[i]);
+        if (r == 1 && q.kind == RV_SPAWN_REQUEST_STOP && n_fds == 0)
+                stop(s, q.id);
+        else
+                close_channel(s);
+}
+
+/* What an epoll event points at, if the run it belongs to is still there. */
+static void dispatch(struct spawner *s, void *what)
+{
+        for (struct run *run = s->runs; run; run = run->next) {
+                if (what == &run->sync_fd)
+                        return run_on_sync(s, run);
+                if (what == &run->cgroup.oom_event_fd)
+                        return run_on_oom(s, run);
+                if (what == &run->pidfd)
+                        return run_on_end(s, run);
+        }
+}
+
+static int look_at_memory(struct spawner *s)
+{
+        int wait_ms = s->is_closing ? 100 : -1;
+
+        for (struct run *run = s->runs; run; run = run->next) {
+                if (run->oom_until_us)
+                        run_on_oom(s, run);
+                if (run->oom_until_us)
+                        wait_ms = OOM_LOOK_MS;
+        }
+        return wait_ms;
+}
+
+static int serve(struct spawner *s)
+{
+        struct epoll_event events[64], channel = { .events = EPOLLIN };
+
+        if (epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, s->channel_fd, &channel) < 0)
+                return 1;
+        while (!s->is_closing || (s->runs && rv_boot_us() < s->give_up_us)) {
+                int n = epoll_wait(s->epoll_fd, events, RV_N_ELEMENTS(events), look_at_memory(s));
+
+                for (int i = 0; i < n; i++) {
+                        if (events[i].data.ptr)
+                                dispatch(s, events[i].data.ptr);
+                        else if (!s->is_closing)
+                                on_channel(s);
+                }
+        }
+        return 0;
+}
+
+/* The spawner outlives its caller's terminal and signals just long enough to clean up. */
+static int settle(bool is_explaining)
+{
+        int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+        sigset_t none;
+
+        /* Nothing of the caller's stays open here but standard error, where a bug would be told. */
+        if (null_fd < 0 || dup2(null_fd, STDIN_FILENO) < 0 || (!is_explaining && dup2(null_fd, STDOUT_FILENO) < 0))
+                return -errno;
+
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        signal(SIGCHLD, SIG_DFL);
+        for (int i = 0, ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP }; i < 6; i++)
+                signal(ignored[i], SIG_IGN);
+        (void)setsid();
+        if (geteuid() == 0) {
+                /* An ordinary user's spawner stays dumpable: else it could not map its child's id in /proc. */
+                (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+                if (setgroups(0, NULL) < 0)
+                        return -errno;
+        }
+        return syscall(SYS_close_range, SPAWNER_CHANNEL_FD + !is_explaining, ~0u, 0) < 0 ? -errno : 0;
+}
+
+/*
+ * A run's processes are counted by its cgroup, not by a limit of the user that happened to start reeve. Where
+ * even root may not raise that limit, it must at least not be in the way.
+ */
+static int lift_process_limit(const struct spawner *s, struct rv_error *err)
+{
+        struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
+
+        if (setrlimit(RLIMIT_NPROC, &limit) == 0 || getrlimit(RLIMIT_NPROC, &limit) < 0)
+                return 0;
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NPROC, &limit);
+        if (limit.rlim_max >= s->config->limits.pids)
+                return 0;
+        return rv_error_set(err, -EPERM, "the limit of processes that reeve was started with (ulimit -u, %llu) is below limits.pids (%u); raise it",
+                            (unsigned long long)limit.rlim_max, s->config->limits.pids);
+}
+
+static void open_place(struct spawner *s)
+{
+        if (lift_process_limit(s, &s->place_error) == 0)
+                s->has_place = rv_cgroup_place_open(s->config->cgroup, &s->place, &s->place_error) == 0;
+}
+
+static int open_config(struct spawner *s, const char *file, struct rv_error *err)
+{
+        int r = *file ? rv_config_load(file, &s->config, err) : rv_config_parse("", 0, "", &s->config, err);
+
+        if (r < 0)
+                return r;
+        s->runtimes = calloc(s->config->n_runtimes, sizeof(*s->runtimes));
+        s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+        return s->runtimes && s->epoll_fd >= 0 ? 0 : rv_error_set(err, -ENOMEM, "out of memory or descriptors");
+}
+
+int spawner_main(const char *config_file, bool is_explaining)
+{
+        struct spawner s = { .channel_fd = SPAWNER_CHANNEL_FD, .epoll_fd = -EBADF };
+        struct rv_error err = { 0 };
+        int r;
+
+        prctl(PR_SET_NAME, "reeve-spawner");
+        r = settle(is_explaining);
+        if (r == 0)
+                r = open_config(&s, config_file, &err);
+        if (r < 0) {
+                fprintf(stderr, "reeve: the spawner: %s\n", err.code ? err.message : strerror(-r));
+                return 1;
+        }
+        spawner_forget_caller();
+        (void)!chdir("/");
+        open_place(&s);
+        if (is_explaining) {
+                r = spawner_explain(&s);
+        } else {
+                spawner_prepare(&s);
+                r = serve(&s);
+                spawner_sweep(&s);
+        }
+        if (s.has_place)
+                rv_cgroup_place_close(&s.place);
+        for (size_t i = 0; i < s.config->n_runtimes; i++)
+                rv_runtime_close(&s.runtimes[i]);
+        free(s.runtimes);
+        rv_config_free(s.config);
+        return r;
+}
