@@ -246,6 +246,13 @@ static int open_identity(struct rv_log *log, struct rv_error *err)
         return rv_trace(r);
 }
 
+int rv_log_make_instance(struct rv_log *log, struct rv_error *err)
+{
+        int r = random_hex((RV_LOG_ID_SIZE - 1) / 2, log->instance);
+
+        return r < 0 ? fail_on(log, err, r, "audit", "no randomness from the kernel") : 0;
+}
+
 int rv_log_open_at(int state_fd, const char *state_dir, struct rv_log **ret, struct rv_error *err)
 {
         _cleanup_(rv_log_closep) struct rv_log *log = NULL;
@@ -253,7 +260,7 @@ int rv_log_open_at(int state_fd, const char *state_dir, struct rv_log **ret, str
 
         log = calloc(1, sizeof(*log));
         if (log) {
-                log->state_fd = log->audit_fd = log->lock_fd = log->segment_fd = -EBADF;
+                log->state_fd = log->audit_fd = log->lock_fd = log->segment_fd = log->live_fd = -EBADF;
                 log->lock_wait_us = LOCK_WAIT_US;
                 log->state_dir = strdup(state_dir);
         }
@@ -267,9 +274,9 @@ int rv_log_open_at(int state_fd, const char *state_dir, struct rv_log **ret, str
                 r = open_identity(log, err);
         if (r < 0)
                 return rv_trace(r);
-        r = random_hex((RV_LOG_ID_SIZE - 1) / 2, log->instance);
+        r = rv_log_make_instance(log, err);
         if (r < 0)
-                return fail_on(log, err, r, "audit", "no randomness from the kernel");
+                return rv_trace(r);
         *ret = rv_take(&log);
         return 0;
 }
@@ -297,6 +304,7 @@ void rv_log_close(struct rv_log *log)
 {
         if (!log)
                 return;
+        rv_log_delist(log);
         rv_close(log->segment_fd);
         rv_close(log->lock_fd);
         rv_close(log->audit_fd);

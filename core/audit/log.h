@@ -8,6 +8,8 @@
  *       id                            the log's id, 32 hex digits
  *       00000000000000000000.jsonl    a segment, named by the seq of its first record
  *       last/NAME                     where the newest record of a kind stands (see log_note.c); a cache
+ *       live/INSTANCE                 one for each writer of decisions that lives, or died owing an outcome (live.h)
+ *       boot                          the kernel's boot id when the log was last looked through (recover.h)
  *     keys/hmac                       the log's secret, 64 hex digits, 0600
  *
  * A record is one line: an object in canonical form (RFC 8785) and a newline, at most 2 MiB. This module
@@ -63,7 +65,7 @@ int rv_log_open(const char *state_dir, struct rv_log **ret, struct rv_error *err
  */
 int rv_log_open_at(int state_fd, const char *state_dir, struct rv_log **ret, struct rv_error *err);
 
-/** rv_log_close() - release; syncs nothing; NULL is allowed. Context: may block. Ownership: takes @log. Return: none */
+/** rv_log_close() - release, and end what rv_log_enlist() began; syncs nothing; NULL is allowed. Context: may block. Ownership: takes @log. Return: none */
 void rv_log_close(struct rv_log *log);
 RV_DEFINE_CLEANUP(struct rv_log, rv_log_close)
 

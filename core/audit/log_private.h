@@ -28,6 +28,10 @@ struct rv_log {
         uint64_t tail_end, next_seq;
         uint64_t cut_bytes;                      /* of an incomplete line, cut off and not yet on record */
         char prev[RV_SHA256_HEX_SIZE];
+        /* See live.h. */
+        int live_fd;                             /* -EBADF: not enlisted */
+        size_t live_bytes;
+        unsigned n_owed;                         /* decisions of ours without an outcome */
 };
 
 /* Where a record went. */
@@ -43,6 +47,12 @@ int rv_log_fail(const struct rv_log *log, struct rv_error *err, int r, const cha
 /** rv_log_check() - did an earlier sync fail? Context: any. Ownership: none. Return: 0, or its -errno */
 int rv_log_check(const struct rv_log *log, struct rv_error *err);
 
+/** rv_log_make_instance() - give the log an instance id, another than before. Context: any. Ownership: none. Return: 0 or -errno */
+int rv_log_make_instance(struct rv_log *log, struct rv_error *err);
+
+/** rv_log_delist() - at the end: remove the file in audit/live unless something is owed. Context: may block. Ownership: none. Return: none */
+void rv_log_delist(struct rv_log *log);
+
 /** rv_log_lock() - become the writer, waiting lock_wait_us at most. Context: may block. Ownership: none. Return: 0; -ETIMEDOUT; -errno */
 int rv_log_lock(struct rv_log *log, struct rv_error *err);
 /** rv_log_unlock() - let others write. Context: any. Ownership: none. Return: none */
@@ -52,6 +62,9 @@ static inline void rv_log_unlockp(struct rv_log **log)
         if (*log)
                 rv_log_unlock(*log);
 }
+
+/** rv_log_is_segment() - is it the name of a segment? Context: any. Ownership: borrows. Return: as named */
+bool rv_log_is_segment(const char *name);
 
 /**
  * rv_log_segment_before() - the name of the newest segment, or of the newest before another

@@ -4,11 +4,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#define AGAIN_MS 20
 #define WRITE_BYTES 4096        /* what a pipe that is ready takes without blocking (POSIX: PIPE_BUF) */
 
-void stream_init(struct stream *s, int fd, bool is_raw)
+void stream_init(struct stream *s, const struct rv_host *host, int fd, bool is_raw)
 {
-        *s = (struct stream){ .fd = fd, .is_filtered = !is_raw && isatty(fd) };
+        *s = (struct stream){ .host = host, .fd = fd, .is_filtered = !is_raw && isatty(fd) };
 }
 
 static bool is_ready(int fd)
@@ -41,6 +42,30 @@ static void flush(struct stream *s, size_t leave)
         s->waiting.size = s->n_written = 0;
 }
 
+static void stop_timer(struct stream *s)
+{
+        if (s->timer)
+                s->host->timer_stop(s->host->ctx, s->timer);
+        s->timer = NULL;
+}
+
+static void on_timer(void *arg);
+
+static void try_again_later(struct stream *s)
+{
+        stop_timer(s);
+        if (s->host && s->waiting.size && !s->is_broken)
+                (void)s->host->timer_start(s->host->ctx, AGAIN_MS, on_timer, s, &s->timer);
+}
+
+static void on_timer(void *arg)
+{
+        struct stream *s = arg;
+
+        flush(s, STREAM_WAITING_MAX);
+        try_again_later(s);
+}
+
 void stream_put(struct stream *s, const void *data, size_t n)
 {
         if (s->is_broken)
@@ -55,10 +80,13 @@ void stream_put(struct stream *s, const void *data, size_t n)
         else
                 (void)rv_buf_append(&s->waiting, data, n);
         flush(s, STREAM_WAITING_MAX);
+        if (!s->timer)
+                try_again_later(s);
 }
 
 void stream_finish(struct stream *s)
 {
+        stop_timer(s);
         if (s->is_filtered)
                 (void)rv_terminal_finish(&s->terminal, &s->waiting);
         flush(s, 0);

@@ -5,16 +5,21 @@
  * loop must not stand still because whoever reads is slow: what cannot be written at once waits in a
  * buffer of at most STREAM_WAITING_MAX; only beyond that, and at the end, does writing block.
  *
- * One thread. A stream that nobody reads any more (EPIPE) is dropped without a word.
+ * Being ready is asked for by a timer and not by the loop's watches, which would make the description that the
+ * caller shares non-blocking. One thread. A stream that nobody reads any more (EPIPE) is dropped without a word.
  */
 #pragma once
 
 #include "base/buf.h"
 #include "run/terminal.h"
 
+#include <reeve/backend.h>
+
 #define STREAM_WAITING_MAX (4u << 20)
 
 struct stream {
+        const struct rv_host *host;
+        struct rv_host_timer *timer;    /* to try again, while something waits */
         int fd;
         bool is_filtered, is_broken;
         struct rv_terminal terminal;
@@ -22,8 +27,8 @@ struct stream {
         size_t n_written;       /* of waiting */
 };
 
-/** stream_init() - pass on to @fd. Context: any. Ownership: borrows @fd; release with stream_finish(). Return: none */
-void stream_init(struct stream *s, int fd, bool is_raw);
+/** stream_init() - pass on to @fd; @host gives timers, or is NULL: then what waits is tried again only by the next put. Context: any. Ownership: borrows @host and @fd; release with stream_finish(). Return: none */
+void stream_init(struct stream *s, const struct rv_host *host, int fd, bool is_raw);
 /** stream_put() - pass on some bytes. Context: blocks only when too much waits. Ownership: borrows. Return: none */
 void stream_put(struct stream *s, const void *data, size_t n);
 /** stream_finish() - write all that waits and release. Context: may block. Ownership: takes the content. Return: none */

@@ -11,8 +11,8 @@ import sys
 import time
 
 
-def say(check, result):
-    print(json.dumps({"check": check, "result": result if isinstance(result, str) else ",".join(result)}), flush=True)
+def say(check, result, **more):
+    print(json.dumps({"check": check, "result": result if isinstance(result, str) else ",".join(result), **more}), flush=True)
 
 
 def errno_of(e):
@@ -20,11 +20,12 @@ def errno_of(e):
 
 
 def tried(check, call, *args, **named):
-    """Says whether a call worked."""
+    """Says whether a call worked. Which of several walls refused it (mode, mount, Landlock) differs between kernels:
+    the error is told, and is no part of the result."""
     try:
         call(*args, **named)
     except OSError as e:
-        say(check, "denied:" + errno_of(e))
+        say(check, "denied", errno=errno_of(e))
     else:
         say(check, "allowed")
 

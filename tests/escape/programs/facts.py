@@ -37,7 +37,7 @@ for pid in os.listdir("/proc"):
         except OSError:
             pass
 say("5/caller/variable-of-processes", seen or "hidden")
-say("5/caller/arguments", [a for a in open("/proc/1/cmdline").read().split("\0") if "yaml" in a or "json" in a] or "hidden")
+say("5/caller/arguments-of-init", "readable" if "/" in open("/proc/1/cmdline").read() else "hidden")
 
 # Ids: files of the host are nobody's, so that no id of the host has a name here.
 say("5/host-ids/own", f"{os.getuid()} {os.getgid()}")
@@ -75,7 +75,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 say("5/ipc/own-shm", "allowed" if libc.shmget(1, 4096, 0o1600) >= 0 else "denied")
 say("5/ipc/own-msg", "allowed" if libc.msgget(1, 0o1600) >= 0 else "denied")
 say("5/ipc/own-sem", "allowed" if libc.semget(1, 1, 0o1600) >= 0 else "denied")
-say("5/ipc/own-mq", "allowed" if libc.mq_open(b"/own", 0o102, 0o600, None) >= 0 else "denied")
+say("5/ipc/own-mq", "allowed" if libc.mq_open(b"/own", 0o102, 0o600, None) >= 0 else "denied", errno=errno.errorcode.get(ctypes.get_errno()))
 say("5/ipc/dev-shm", os.listdir("/dev/shm") or "empty")
 say("5/ipc/dev-mqueue", "there" if os.path.lexists("/dev/mqueue") else "none")
 say("10/26-tmp-is-fresh", os.listdir("/tmp") or "empty")
@@ -84,7 +84,7 @@ say("10/26-box-is-fresh", sorted(os.listdir("/box")))
 # Only the loop-back interface, and nothing that listens.
 say("9/cdk/interfaces", sorted(line.split(":")[0].strip() for line in open("/proc/net/dev").readlines()[2:]))
 say("9/cdk/listeners", "none" if all(len(open(f"/proc/net/{p}").readlines()) == 1 for p in ("tcp", "tcp6", "udp", "udp6")) else "some")
-say("9/cdk/netfilter", "hidden" if not os.path.exists("/proc/net/ip_tables_names") or not read("/proc/net/ip_tables_names") else "readable")
+tried("9/cdk/netfilter", opened, "/proc/net/ip_tables_names")
 
 # Sixteen Landlock domains can be nested: one fewer than that shows that one is in force already.
 layers, abi = 0, 0

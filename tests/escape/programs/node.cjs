@@ -10,8 +10,8 @@ const tried = (check, call) => {
   try {
     call();
     say(check, 'allowed');
-  } catch (e) {
-    say(check, `denied:${e.code}`);
+  } catch {
+    say(check, 'denied');
   }
 };
 
@@ -27,7 +27,6 @@ tried('5/read-only/node-preload', () => fs.openSync('/.reeve/preload.cjs', 'r+')
 tried('5/read-only/node-etc', () => fs.writeFileSync('/etc/hosts', 'x'));
 tried('5/null-inode/node-chmod', () => fs.chmodSync('/dev/null', 0o600));
 tried('5/leaked-fds/node-reopen-stdin', () => fs.readFileSync('/dev/stdin'));
-tried('5/proc-masks/node-kcore', () => { if (!fs.readFileSync('/proc/kcore').length) throw Object.assign(new Error(), { code: 'EMPTY' }); });
 say('5/host-names/node-hostname', os.hostname());
 say('5/leaked-fds/node-reports', process.report ? process.report.getReport().header.commandLine.filter((a) => /yaml|spawner/.test(a)).length : 0);
 const run = (command, args) => childProcess.spawnSync(command, args);
@@ -41,6 +40,6 @@ const worker = new Worker("require('node:worker_threads').parentPort.postMessage
 worker.on('message', (mode) => {
   say('9/amicontained/node-worker-Seccomp', mode);
   const socket = net.connect({ path: '/tmp/reeve-escape-test.socket' });
-  socket.on('error', (e) => say('5/abstract-unix/node-connect-path', `denied:${e.code}`));
+  socket.on('error', () => say('5/abstract-unix/node-connect-path', 'denied'));
   socket.on('connect', () => { say('5/abstract-unix/node-connect-path', 'allowed'); socket.destroy(); });
 });
