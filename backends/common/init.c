@@ -1,6 +1,7 @@
 #include "init.h"
 
 #include "base/clock.h"
+#include "base/test_point.h"
 #include "seccomp_filter.h"
 #include "spawn_msg.h"
 
@@ -186,6 +187,7 @@ _Noreturn void rv_init_run(const struct rv_init *init, const struct rv_payload *
         argv[n++] = (char *)rv_init_main_file(init->language);
         argv[n] = NULL;
 
+        rv_test_point("held");
         if (recv(init->control_fd, &go, 1, 0) != 1 || go != RV_INIT_GO)
                 _exit(1);               /* the loop is gone, or does not want the program any more */
 
@@ -205,6 +207,7 @@ _Noreturn void rv_init_run(const struct rv_init *init, const struct rv_payload *
         close(init->stderr_fd);
         message.kind = RV_INIT_STARTED;
         report(init, &message);
+        rv_test_point("running");
 
         do
                 pid = waitpid(-1, &status, __WALL);

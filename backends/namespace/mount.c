@@ -1,5 +1,6 @@
 #include "mount.h"
 
+#include "base/test_point.h"
 #include "node_preload.h"
 
 #include <fcntl.h>
@@ -276,6 +277,7 @@ int ns_mount_root(const struct ns_child *c, const char **ret_step)
                 r = make_dev(ret_step);
         if (r == 0)
                 r = make_writable(c, ret_step);
+        rv_test_point("in-mounts");
         if (r == 0)
                 r = make_proc(ret_step);
         if (r < 0)

@@ -89,17 +89,20 @@ static enum rv_step refuse_by_policy(struct rv_run *run)
                               make_detail(reason, json_incref(json_object_get(run->verdict, "denials"))));
 }
 
-/* Past its budget a verdict is not used, whatever it says. */
+/*
+ * Past its budget a verdict that allows is not used. What counts is the time that judging took, not how long a
+ * busy machine kept it waiting; a denial stands whatever it took, as a replay would give it again.
+ */
 static bool is_late(const struct rv_run *run, uint64_t start_us)
 {
         uint64_t budget_us = (run->core->config->phases.decide_ms + run->request->n_packages) * 1000;
 
-        return rv_clock_us(CLOCK_MONOTONIC) - start_us > budget_us;
+        return rv_clock_us(CLOCK_THREAD_CPUTIME_ID) - start_us > budget_us;
 }
 
 enum rv_step rv__run_decide(struct rv_run *run)
 {
-        uint64_t start_us = rv_clock_us(CLOCK_MONOTONIC);
+        uint64_t start_us = rv_clock_us(CLOCK_THREAD_CPUTIME_ID);
         struct rv_error err = { 0 };
         enum rv_step step = RV_STEP_NEXT;
         bool is_over_ceiling;
@@ -115,15 +118,15 @@ enum rv_step rv__run_decide(struct rv_run *run)
         run->has_decision_id = true;
 
         is_over_ceiling = (int)run->request->network_mode > rv_network_mode_parse(run->tenant->network);
-        if (is_late(run, start_us)) {
+        if (is_over_ceiling) {
+                step = apply_ceiling(run);
+        } else if (!rv_policy_verdict_is_allow(run->verdict)) {
+                step = refuse_by_policy(run);
+        } else if (is_late(run, start_us)) {
                 run->evidence.stop = RV_STOP_TIMEOUT;
                 run->evidence.stop_phase = RV_PHASE_DECIDE;
                 run->evidence.stop_limit_ms = (uint32_t)run->core->config->phases.decide_ms;
                 step = RV_STEP_CLASSIFY;
-        } else if (is_over_ceiling) {
-                step = apply_ceiling(run);
-        } else if (strcmp(rv_json_get_string(run->verdict, "effect", "deny"), "allow")) {
-                step = refuse_by_policy(run);
         }
         if (step == RV_STEP_NEXT)
                 return step;

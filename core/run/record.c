@@ -1,5 +1,6 @@
 #include "run/run_private.h"
 
+#include "audit/live.h"
 #include "policy/provenance.h"
 
 #include <string.h>
@@ -124,14 +125,21 @@ int rv__record_decision(struct rv_run *run, struct rv_error *err)
         /* What the core refuses although policy allows: a ceiling, a capability, a budget. */
         if (run->is_refused)
                 set(body, "refused", rv_code_name(run->outcome.reason.code));
+        else if (run->evidence.stop)
+                set(body, "refused", rv_code_name(RV_CODE_TIMEOUT));
         else if (run->backend && digest_plan(run, hex) == 0)
                 set(body, "plan_sha256", hex);
-        return rv_trace(rv_log_append(run->core->log, "decision", body, NULL, err));
+        r = rv_log_append(run->core->log, "decision", body, NULL, err);
+        if (r == 0 && !run->is_owed) {
+                run->is_owed = true;
+                rv_log_owe(run->core->log);
+        }
+        return rv_trace(r);
 }
 
-int rv__record_outcome(struct rv_run *run, struct rv_error *err)
+static json_t *make_outcome(const struct rv_run *run)
 {
-        _cleanup_(rv_json_unrefp) json_t *body = begin(run);
+        json_t *body = begin(run);
         const struct rv_outcome *o = &run->outcome;
         char hex[RV_SHA256_HEX_SIZE];
 
@@ -142,7 +150,31 @@ int rv__record_outcome(struct rv_run *run, struct rv_error *err)
         set(body, "started", rv_started_name(o->reason.started));
         json_object_set_new(body, "stdout_bytes", json_integer((json_int_t)run->out.bytes));
         json_object_set_new(body, "stderr_bytes", json_integer((json_int_t)run->err.bytes));
-        return rv_trace(rv_log_append_synced(run->core->log, "outcome", body, NULL, err));
+        return body;
+}
+
+int rv__record_outcome(struct rv_run *run, struct rv_error *err)
+{
+        _cleanup_(rv_json_unrefp) json_t *body = make_outcome(run);
+        int r;
+
+        r = rv_log_append_synced(run->core->log, "outcome", body, NULL, err);
+        if (r == 0 && run->is_owed) {
+                run->is_owed = false;
+                rv_log_settle(run->core->log);
+        }
+        return rv_trace(r);
+}
+
+/* For the next reeve: the record with the digest of the answer as it goes out, which says that it is not recorded. */
+static void leave_outcome(struct rv_run *run)
+{
+        _cleanup_(rv_json_unrefp) json_t *body = NULL;
+
+        run->outcome.is_unrecorded = true;
+        body = make_outcome(run);
+        if (run->is_owed)
+                (void)rv_log_leave(run->core->log, body);
 }
 
 /* The outcome is recorded before the answer. Once the program ran, the answer goes out in any case. */
@@ -151,7 +183,7 @@ enum rv_step rv__run_record(struct rv_run *run)
         struct rv_error err = { 0 };
 
         if (rv__record_outcome(run, &err) < 0) {
-                run->outcome.is_unrecorded = true;
+                leave_outcome(run);
                 run->core->host->log(run->core->host->ctx, RV_LOG_WARNING, err.message);
         }
         return RV_STEP_NEXT;

@@ -36,6 +36,7 @@ struct rv_run {
         const struct rv_config_tenant *tenant;
         char run_id[RV_RUN_ID_SIZE], decision_id[RV_RUN_ID_SIZE];
         bool has_decision_id;        /* a decision stands in the log, or was made */
+        bool is_owed;                /* a decision stands in the log, and no outcome */
 
         enum rv_run_phase phase;
         bool is_advancing;           /* in rv_run_go_on(): a callback that comes meanwhile is seen by its loop */

@@ -23,6 +23,9 @@ size_t LLVMFuzzerCustomCrossOver(const uint8_t *data1, size_t size1, const uint8
         size_t max_size, unsigned seed);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 
+/* A check without a text for it is as good as one with. */
+#pragma GCC diagnostic ignored "-Wformat-zero-length"
+
 /* A property that has to hold whatever the input is. The rest of the arguments is printf's, for a person. */
 #define FUZZ_CHECK(expr, ...) ((expr) ? (void)0 : fuzz_fail(#expr, __FILE__, __LINE__, "" __VA_ARGS__))
 

@@ -18,14 +18,26 @@
 #define EVALUATION_ITEM_MS 1     /* … a request without packages; more for each */
 #define TRIES 3                  /* what another process of the machine took is no fault of the policy's */
 
+/* With sanitizers each byte that a host function touches costs many times as much. */
+#if defined(__SANITIZE_ADDRESS__)
+#define SLOWNESS 8
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SLOWNESS 8
+#endif
+#endif
+#ifndef SLOWNESS
+#define SLOWNESS 1
+#endif
+
 static const char lib_text[] = "local function is_young(p) return p.age_days < 7 end\nreturn { is_young = is_young, names = { 'a', 'b' } }\n";
 static const char data_text[] = "{\"names\":[\"six\",\"attrs\"],\"limits\":{\"a\":1,\"b\":[true,null,\"x\"]}}";
 
 static const char *const requests[] = {
         "{\"language\":\"python\",\"source\":\"print(1)\"}",
         "{\"language\":\"python\",\"source\":\"1\",\"packages\":[\"six==1.16.0\",\"requests[socks]>=2,<3\",\"evil-x>=0\"],\"env\":{\"A\":\"1\",\"B\":\"2\"}}",
-        "{\"language\":\"javascript\",\"source\":\"1\",\"packages\":[\"lodash@^4\",\"@scope/x@1.2.3\"],\"idempotency_key\":\"k\",\"timeout_s\":300,"
-        "\"network\":{\"mode\":\"domains\",\"domains\":[\"api.example.com\",\"other.example\"]}}",
+        ("{\"language\":\"javascript\",\"source\":\"1\",\"packages\":[\"lodash@^4\",\"@scope/x@1.2.3\"],\"idempotency_key\":\"k\",\"timeout_s\":300,"
+         "\"network\":{\"mode\":\"domains\",\"domains\":[\"api.example.com\",\"other.example\"]}}"),
         "{\"language\":\"python\",\"source\":\"1\",\"memory_mib\":2048,\"network\":{\"mode\":\"any\"}}",
 };
 
@@ -226,13 +238,17 @@ static uint64_t judge_ms(const struct rv_bundle *bundle, const json_t *f, struct
 static bool check_facts(const struct rv_bundle *bundle, const json_t *f)
 {
         _cleanup_(rv_buf_fini) struct rv_buf text = { 0 }, again = { 0 };
-        uint64_t best_ms = UINT64_MAX, most_ms = EVALUATION_MS + EVALUATION_ITEM_MS * json_array_size(json_object_get(f, "packages"));
+        uint64_t n_packages = json_array_size(json_object_get(f, "packages"));
+        uint64_t best_ms = UINT64_MAX, most_ms = SLOWNESS * (EVALUATION_MS + EVALUATION_ITEM_MS * n_packages);
         json_t *verdict = NULL, *second = NULL;
         bool is_loaded;
 
         for (int i = 0; i < TRIES && best_ms > most_ms; i++) {
+                uint64_t ms;
+
                 json_decref(rv_take(&verdict));
-                best_ms = RV_MIN(best_ms, judge_ms(bundle, f, &text, &verdict));
+                ms = judge_ms(bundle, f, &text, &verdict);
+                best_ms = RV_MIN(best_ms, ms);
         }
         FUZZ_CHECK(best_ms <= most_ms, "an evaluation took %llu ms", (unsigned long long)best_ms);
         judge_ms(bundle, f, &again, &second);

@@ -115,18 +115,18 @@ static void table(struct grammar *g)
         put(g, "}");
 }
 
-/* `%` stands for an expression, `$` for a text, `#` for a number, `@` for a table, `~` for a name, `!` for a function. */
+/* % stands for an expression, $ for a text, ? for a number, @ for a table, ` for a name, ! for a function; %% for one %. */
 static void form(struct grammar *g, const char *text);
 
-static const char *const calls[] = { "string.rep($, #)", "string.rep($, 1000)", "($):rep(#, $)", "string.format($, %, %)", "string.format('%%5d', #)",
-        "string.format('%%-10s|%%q', $, %)", "string.format('%%.14g', #)", "string.find($, $, #, true)", "string.find($, $)", "string.gsub($, $, $)",
-        "string.match($, $)", "string.gmatch($, $)", "string.glob($, $)", "string.byte($, #, #)", "string.char(#, #)", "string.sub($, #, #)",
-        "string.len($)", "string.lower($)", "($):upper():reverse()", "#$", "table.concat(@, $)", "table.concat(@, $, #, #)", "table.unpack(@)",
-        "table.unpack(@, #, #)", "table.pack(%, %, %)", "table.remove(@, #)", "table.move(@, #, #, #)", "table.move(@, 1, 2, 3, @)", "tostring(%)",
-        "tonumber(%)", "tonumber($, #)", "type(%)", "select(#, %, %)", "select('#', %)", "math.floor(#)", "math.max(#, #)", "math.fmod(#, #)",
-        "math.tointeger(#)", "math.ult(#, #)", "math.abs(#)", "math.type(%)", "math.sqrt(#)", "version.compare($, $)", "version.compare($, $, 'javascript')",
-        "version($)", "within { $, $ }", "within { 'example.com' }(%)", "data 'x'", "data('x').names[#]", "use 'lib/x'", "use('lib/x').is_young(p)",
-        "(!)(%)", "error($)", "assert(%, $)", "ipairs(@)", "pairs(@)", "rule @", "policy @", "~[%]", "~.a", "~:a(%)", "~(%)", "@[#]", "(%).a.b" };
+static const char *const calls[] = { "string.rep($, ?)", "string.rep($, 1000)", "($):rep(?, $)", "string.format($, %, %)", "string.format('%%5d', ?)",
+        "string.format('%%-10s|%%q', $, %)", "string.format('%%.14g', ?)", "string.find($, $, ?, true)", "string.find($, $)", "string.gsub($, $, $)",
+        "string.match($, $)", "string.gmatch($, $)", "string.glob($, $)", "string.byte($, ?, ?)", "string.char(?, ?)", "string.sub($, ?, ?)",
+        "string.len($)", "string.lower($)", "($):upper():reverse()", "#$", "table.concat(@, $)", "table.concat(@, $, ?, ?)", "table.unpack(@)",
+        "table.unpack(@, ?, ?)", "table.pack(%, %, %)", "table.remove(@, ?)", "table.move(@, ?, ?, ?)", "table.move(@, 1, 2, 3, @)", "tostring(%)",
+        "tonumber(%)", "tonumber($, ?)", "type(%)", "select(?, %, %)", "select('#', %)", "math.floor(?)", "math.max(?, ?)", "math.fmod(?, ?)",
+        "math.tointeger(?)", "math.ult(?, ?)", "math.abs(?)", "math.type(%)", "math.sqrt(?)", "version.compare($, $)", "version.compare($, $, 'javascript')",
+        "version($)", "within { $, $ }", "within { 'example.com' }(%)", "data 'x'", "data('x').names[?]", "use 'lib/x'", "use('lib/x').is_young(p)",
+        "(!)(%)", "error($)", "assert(%, $)", "ipairs(@)", "pairs(@)", "rule @", "policy @", "`[%]", "`.a", "`:a(%)", "`(%)", "@[?]", "(%).a.b" };
 
 static void function(struct grammar *g)
 {
@@ -148,14 +148,9 @@ static void form(struct grammar *g, const char *text)
                 switch (is_literal ? 0 : *c) {
                 case '%': expression(g); break;
                 case '$': chance(g, 75) ? string(g) : expression(g); break;
-                case '#':
-                        if (c > text && (c[-1] == '(' || c[-1] == ' ' || c[-1] == '['))
-                                chance(g, 80) ? number(g) : expression(g);
-                        else
-                                put(g, "#");
-                        break;
+                case '?': chance(g, 80) ? number(g) : expression(g); break;
                 case '@': chance(g, 70) ? table(g) : name(g); break;
-                case '~': name(g); break;
+                case '`': name(g); break;
                 case '!': function(g); break;
                 default: put(g, "%c", *c); break;
                 }
@@ -199,11 +194,11 @@ static void local(struct grammar *g)
 
 static void loop(struct grammar *g)
 {
-        static const char *const heads[] = { "for i = 1, # do ", "for i = 1, 1000 do ", "for i = #, #, # do ", "for k, v in pairs(@) do ", "for k, v in pairs(p) do ",
+        static const char *const heads[] = { "for i = 1, ? do ", "for i = 1, 1000 do ", "for i = ?, ?, ? do ", "for k, v in pairs(@) do ", "for k, v in pairs(p) do ",
                 "for i, v in ipairs(@) do ", "for _, v in ipairs(p.extras or {}) do ", "while % do ", "for i = 1, 300 do for j = 1, 300 do ",
                 "for w in string.gmatch($, $) do ", "while true do " };
-        static const char *const bodies[] = { "~ = ~ .. $ ", "~[#] = % ", "~[i] = i ", "table.insert(~, %) ", "table.insert(~, #, %) ", "~ = { ~, % } ",
-                "table.sort(~, !) ", "if % then break end ", "~ = (~ or 0) + 1 ", "~ = string.rep(~, 2) ", "~[~] = ~ ", "~ = ! " };
+        static const char *const bodies[] = { "` = ` .. $ ", "`[?] = % ", "`[i] = i ", "table.insert(`, %) ", "table.insert(`, ?, %) ", "` = { `, % } ",
+                "table.sort(`, !) ", "if % then break end ", "` = (` or 0) + 1 ", "` = string.rep(`, 2) ", "`[`] = ` ", "` = ! " };
         unsigned head = pick(g, N(heads));
 
         form(g, heads[head]);
@@ -216,10 +211,10 @@ static void loop(struct grammar *g)
 
 static void statement(struct grammar *g)
 {
-        static const char *const forms[] = { "if % then return % end ", "if % then ~ = % else ~ = % end ", "~ = % ", "~.x = % ", "~[%] = % ", "table.sort(@, !) ",
-                "table.sort(@) ", "repeat local q = % until % ", "do local q <const> = % end ", "goto out%.0s ", "local function f(n) if n < 1 then return 0 end return f(n - 1) end f(#) ",
+        static const char *const forms[] = { "if % then return % end ", "if % then ` = % else ` = % end ", "` = % ", "`.x = % ", "`[%] = % ", "table.sort(@, !) ",
+                "table.sort(@) ", "repeat local q = % until % ", "do local q <const> = % end ", "goto out ", "::out:: ", "local function f(n) if n < 1 then return 0 end return f(n - 1) end f(?) ",
                 "local function f(n) return f(n + 1) end f(0) ", "local function f(...) return select('#', ...) end f(%, %) ", "assert(%, $) ", "error($) ",
-                "string.x = 1 ", "x = 1 ", "for i = 1, 3 do local a = % end ", "table.insert(@, %) ", "local a, b, c = % ", "return % " };
+                "string.x = 1 ", "x = 1 ", "for i = 1, 3 do local a = % end ", "table.insert(@, %) ", "local a, b, c = % ", "do return % end " };
 
         g->depth++;
         if (chance(g, 35))
@@ -227,22 +222,15 @@ static void statement(struct grammar *g)
         else if (chance(g, 30) && g->depth < DEPTH_MAX)
                 loop(g);
         else
-                form(g, forms[pick(g, chance(g, 90) ? 9 : N(forms))]);
+                form(g, forms[pick(g, chance(g, 85) ? 9 : N(forms))]);
         put(g, "\n");
         g->depth--;
 }
 
 static void block(struct grammar *g, unsigned n_max)
 {
-        unsigned n = pick(g, n_max + 1), names = g->n_names;
-
-        for (unsigned i = 0; i < n; i++)
+        for (unsigned n = pick(g, n_max + 1); n > 0; n--)
                 statement(g);
-        put(g, "do ");
-        if (chance(g, 20) && g->depth < DEPTH_MAX)
-                statement(g);
-        put(g, "end ");
-        (void)names;
 }
 
 /* ---- A policy ---- */

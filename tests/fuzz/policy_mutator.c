@@ -35,23 +35,21 @@ static size_t replace(uint8_t *data, size_t size, size_t max_size, size_t from, 
         return size - (to - from) + n;
 }
 
+/* Takes a line out, or writes it twice. */
 static size_t change_lines(uint8_t *data, size_t size, size_t max_size, uint64_t *random)
 {
-        const uint8_t *end;
-        uint8_t *start;
+        size_t at = size ? next(random) % size : 0, from = at, to = at;
         char copy[512];
-        size_t n;
 
-        if (size == 0)
-                return size;
-        start = memchr(data + next(random) % size, '\n', 1) ? data : memrchr(data, '\n', 1 + next(random) % size);
-        start = start ? start : data;
-        end = memchr(start + 1, '\n', size - (size_t)(start - data) - 1);
-        n = end ? (size_t)(end - start) : size - (size_t)(start - data);
-        if (next(random) % 2 || n > sizeof(copy))
-                return replace(data, size, max_size, (size_t)(start - data), (size_t)(start - data) + n, "", 0);
-        memcpy(copy, start, n);
-        return replace(data, size, max_size, (size_t)(start - data), (size_t)(start - data), copy, n);
+        while (from > 0 && data[from - 1] != '\n')
+                from--;
+        while (to < size && data[to] != '\n')
+                to++;
+        to += to < size;
+        if (next(random) % 2 || to - from > sizeof(copy))
+                return replace(data, size, max_size, from, to, "", 0);
+        memcpy(copy, data + from, to - from);
+        return replace(data, size, max_size, to, to, copy, to - from);
 }
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)

@@ -270,58 +270,49 @@ static void out_of_memory_is_told(void **state)
         assert_int_equal(rv_cgroup_remove(place, &cg), 0);
 }
 
-static int fork_20(void)
+/* Joins, forks as long as it can, tells how many it has, and ends them all and itself. */
+static _Noreturn void fork_20(const struct rv_cgroup *cg, int fd)
 {
         int n = 0;
 
-        for (int i = 0; i < 20; i++) {
+        if (rv_cgroup_join(cg) != 0 || setsid() < 0)
+                _exit(1);
+        while (n < 20) {
                 pid_t pid = fork();
 
                 if (pid == 0)
                         for (;;)
                                 pause();
                 if (pid < 0)
-                        return errno == EAGAIN ? n : -errno;
+                        break;
                 n++;
         }
-        return n;
-}
-
-static int fork_20_and_tell(void)
-{
-        int n = fork_20();
-
-        kill(0, SIGKILL);               /* with it go its children, so that the cgroup can be removed */
-        return n;
-}
-
-static int fork_in_a_session(void)
-{
-        return setsid() < 0 ? -errno : fork_20();
+        if (n < 20 && errno != EAGAIN)
+                n = -errno;
+        (void)!write(fd, &n, sizeof(n));
+        kill(0, SIGKILL);
+        _exit(1);
 }
 
 static void processes_are_limited(void **state)
 {
         struct rv_cgroup_place *place = need_place(state);
         struct rv_cgroup cg;
-        int ready[2], n = -1, status;
+        int ready[2], n = -1;
         pid_t pid;
 
         make_limited(place, "reeve-test-pids", &limits, &cg);
         assert_int_equal(pipe(ready), 0);
         pid = fork();
         assert_true(pid >= 0);
-        if (pid == 0) {
-                n = rv_cgroup_join(&cg) == 0 ? fork_in_a_session() : -1;
-                (void)!write(ready[1], &n, sizeof(n));
-                fork_20_and_tell();
-        }
+        if (pid == 0)
+                fork_20(&cg, ready[1]);
         assert_int_equal(read(ready[0], &n, sizeof(n)), sizeof(n));
         assert_int_equal(n, limits.pids - 1);
-        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
         close(ready[0]);
         close(ready[1]);
-        assert_int_equal(rv_cgroup_remove(place, &cg), 0);
+        assert_int_equal(rv_cgroup_remove(place, &cg), 0);      /* waits while its children die */
         assert_int_equal(count_left(place, "reeve-test-pids"), 0);
 }
 
@@ -361,8 +352,7 @@ static const struct {
         { "quota keeps more than was written", RV_CGROUP_CPU, "cpu.cfs_quota_us", "9999999999999999999", -EIO, false },
 };
 
-/* In a mount namespace of its own; 0, or which step went wrong. */
-static int limit_over(const struct rv_cgroup_place *place, size_t row, bool has_quota, const char *cover)
+static int cover_and_limit(const struct rv_cgroup_place *place, size_t row, bool has_quota, const char *cover)
 {
         const struct rv_cgroup_limits l = { .memory_bytes = 128 * MIB, .pids = 10, .cpus_milli = has_quota ? 1000 : 0 };
         const char *name = "reeve-test-cover", *path = path_of(place, unwritable[row].controller, name, unwritable[row].file);
@@ -370,8 +360,6 @@ static int limit_over(const struct rv_cgroup_place *place, size_t row, bool has_
         struct rv_cgroup cg;
         int r;
 
-        if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
-                return 1;
         if (rv_cgroup_make(place, name, &cg, NULL) != 0)
                 return 2;
         if (mount(cover, path, NULL, MS_BIND, NULL) < 0)
@@ -379,19 +367,33 @@ static int limit_over(const struct rv_cgroup_place *place, size_t row, bool has_
         if (!*unwritable[row].content && mount(NULL, path, NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL) < 0)
                 return 4;
         r = rv_cgroup_limit(place, &cg, &l, &err);
-        if (r != (has_quota || unwritable[row].is_always ? unwritable[row].expected : 0))
-                return 5;
-        if (r < 0 && (!strstr(err.message, unwritable[row].file) || !strstr(err.message, place->h[unwritable[row].controller].path)))
-                return 6;
         if (umount(path) < 0 || rv_cgroup_remove(place, &cg) != 0)
+                return 5;
+        if (count_left(place, name))
+                return 6;
+        if (r != (has_quota || unwritable[row].is_always ? unwritable[row].expected : 0))
                 return 7;
-        return count_left(place, name) ? 8 : 0;
+        if (r < 0 && (!strstr(err.message, unwritable[row].file) || !strstr(err.message, place->h[unwritable[row].controller].path)))
+                return 8;
+        return 0;
+}
+
+/* In a mount namespace of its own, with a place opened in it; 0, or which step went wrong. */
+static int limit_over(size_t row, bool has_quota, const char *cover)
+{
+        struct rv_cgroup_place place;
+        int r;
+
+        if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 || rv_cgroup_place_open(NULL, &place, NULL) != 0)
+                return 1;
+        r = cover_and_limit(&place, row, has_quota, cover);
+        rv_cgroup_place_close(&place);
+        return r;
 }
 
 static void a_limit_that_does_not_hold(void **state)
 {
-        struct rv_cgroup_place *place = need_place(state);
-
+        need_place(state);
         for (size_t i = 0; i < 2 * RV_N_ELEMENTS(unwritable); i++) {
                 size_t row = i / 2, n = strlen(unwritable[row].content);
                 char cover[] = "/tmp/reeve-test-cover-XXXXXX";
@@ -404,7 +406,7 @@ static void a_limit_that_does_not_hold(void **state)
                 pid = fork();
                 assert_true(pid >= 0);
                 if (pid == 0)
-                        _exit(limit_over(place, row, i % 2, cover));
+                        _exit(limit_over(row, i % 2, cover));
                 assert_int_equal(waitpid(pid, &status, 0), pid);
                 unlink(cover);
                 if (status != 0)
@@ -431,27 +433,42 @@ static void a_busy_cgroup_stays(void **state)
 
 /* ---- Places ---- */
 
+/* In a process of its own: an instance is named by its process. */
+static int open_and_close(void)
+{
+        char own[RV_CGROUP_MAX_][600];
+        struct rv_cgroup_place place;
+        int n_own = 0;
+
+        if (rv_cgroup_place_open(NULL, &place, NULL) != 0)
+                return 1;
+        for (int i = 0; i < RV_CGROUP_MAX_; i++) {
+                snprintf(own[i], sizeof(own[i]), "%s", place.h[i].own_name[0] ? place.h[i].path : "");
+                if (*own[i] && access(own[i], F_OK) < 0)
+                        return 2;
+                n_own += *own[i] != 0;
+        }
+        rv_cgroup_place_close(&place);
+        for (int i = 0; i < RV_CGROUP_MAX_; i++)
+                if (place.h[i].dir_fd != -EBADF || (*own[i] && access(own[i], F_OK) == 0))
+                        return 3;
+        return n_own ? 0 : 100;
+}
+
 static void the_place_is_left_clean(void **state)
 {
-        struct rv_cgroup_place place;
-        char own[RV_CGROUP_MAX_][600];
+        int status;
+        pid_t pid;
 
         need_place(state);
-        assert_int_equal(rv_cgroup_place_open(NULL, &place, NULL), 0);
-        for (int i = 0; i < RV_CGROUP_MAX_; i++)
-                snprintf(own[i], sizeof(own[i]), "%s", place.h[i].own_name[0] ? place.h[i].path : "");
-        rv_cgroup_place_close(&place);
-        for (int i = 0; i < RV_CGROUP_MAX_; i++) {
-                /* The bench's own place has the same instance, hence the same name, and still uses it. */
-                if (*own[i] && access(own[i], F_OK) == 0)
-                        (void)rmdir(own[i]);
-                assert_int_equal(place.h[i].dir_fd, -EBADF);
-        }
-        rv_cgroup_place_close(*state);
-        for (int i = 0; i < RV_CGROUP_MAX_; i++)
-                if (*own[i] && access(own[i], F_OK) == 0)
-                        fail_msg("%s is left", own[i]);
-        *state = NULL;
+        pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0)
+                _exit(open_and_close());
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        if (WEXITSTATUS(status) == 100)
+                cannot_run("root", "this process is at the root of no hierarchy, so it makes no directory of its own");
+        assert_int_equal(status, 0);
 }
 
 static void a_configured_place(void **state)

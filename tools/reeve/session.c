@@ -2,11 +2,13 @@
 
 #include "reeve.h"
 
+#include "audit/live.h"
 #include "base/fd.h"
 #include "base/hash.h"
 #include "builtin.h"
 #include "start.h"
 #include "policy/bundle.h"
+#include "run/recover.h"
 
 #include <fcntl.h>
 #include <grp.h>
@@ -212,6 +214,10 @@ int session_settle(struct session *s, bool *ret_is_log, struct rv_error *err)
         *ret_is_log = true;
         r = rv_log_open_at(s->state_fd, s->config->state_dir, &s->core.log, err);
         if (r == 0)
+                r = rv_log_enlist(s->core.log, err);
+        if (r == 0)
+                r = rv_run_recover(s->core.log, err);
+        if (r >= 0)
                 r = note_context(s, err);
         if (r < 0)
                 return r;

@@ -1,6 +1,7 @@
 #include "spawner.h"
 
 #include "base/fd.h"
+#include "base/test_point.h"
 #include "base/text.h"
 #include "sandbox.h"
 
@@ -140,6 +141,7 @@ static int start_child(struct spawner *s, struct run *run)
                 args.flags |= CLONE_INTO_CGROUP;
                 args.cgroup = (uint64_t)rv_cgroup_clone_fd(&run->cgroup);
         }
+        rv_test_point("before-clone");
         pid = syscall(SYS_clone3, &args, sizeof(args));
         if (pid == 0) {
                 close(pair[0]);

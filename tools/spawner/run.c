@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/test_point.h"
 #include "sandbox.h"
 
 #include <fcntl.h>
@@ -183,6 +184,7 @@ void run_on_end(struct spawner *s, struct run *run)
                 spawner_report(s, id, &event, result_fd);
                 rv_close(result_fd);
         }
+        rv_test_point("in-teardown");
         unlink_run(s, run);
         if (s->spare == run)
                 s->spare = NULL;
