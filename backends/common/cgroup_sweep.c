@@ -27,6 +27,9 @@ static bool is_left_over(const char *name)
         if (rv_cgroup_read(AT_FDCWD, file, text, sizeof(text)) < 0)
                 return true;
         p = strrchr(text, ')');
+        /* Killed together with its parent, it waits for the host's init to reap it, which may take its time. */
+        if (p && p[1] == ' ' && (p[2] == 'Z' || p[2] == 'X'))
+                return true;
         for (int i = 0; p && i < 20; i++)
                 p = strchr(p + 1, ' ');
         if (p)

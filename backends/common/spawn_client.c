@@ -1,13 +1,18 @@
 #include "spawn_client.h"
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "spawn_msg.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define CLOSE_WAIT_US (UINT64_C(4) * 1000 * 1000)     /* longer than the spawner waits for its runs */
 
 struct spawn {
         struct spawn *next;
@@ -44,14 +49,19 @@ static void drop(struct rv_spawn_client *client, struct spawn *spawn)
                 }
 }
 
+static void disconnect(struct rv_spawn_client *client)
+{
+        client->host->watch_remove(client->host->ctx, client->watch);
+        client->watch = NULL;
+        client->fd = rv_close(client->fd);
+}
+
 /* The spawner is gone: everyone is told, once. */
 static void lose(struct rv_spawn_client *client)
 {
         struct rv_spawn_event event = { .struct_size = sizeof(event), .kind = RV_SPAWN_LOST, .result_fd = -1 };
 
-        client->host->watch_remove(client->host->ctx, client->watch);
-        client->watch = NULL;
-        client->fd = rv_close(client->fd);
+        disconnect(client);
         snprintf(event.fault_text, sizeof(event.fault_text), "the spawner ended unexpectedly");
         while (client->spawns) {
                 struct spawn spawn = *client->spawns;
@@ -185,15 +195,30 @@ void rv_spawn_client_stop(struct rv_spawn_client *client, uint64_t id)
                 (void)!send(client->fd, &q, sizeof(q), MSG_NOSIGNAL);
 }
 
+/* It removes what it made. Where it cannot, it gives up by itself; should it be stuck, nobody waits for ever. */
+static void await_end(const struct rv_spawn_client *client)
+{
+        _cleanup_(rv_closep) int fd = (int)syscall(SYS_pidfd_open, client->pid, 0);
+        struct pollfd poller = { .fd = fd, .events = POLLIN };
+        uint64_t give_up_us = rv_boot_us() + CLOSE_WAIT_US;
+        int n = 0;
+
+        while (fd >= 0 && n <= 0 && rv_boot_us() < give_up_us)
+                n = poll(&poller, 1, (int)((give_up_us - rv_boot_us()) / 1000) + 1);
+        if (fd >= 0 && n <= 0) {
+                client->host->log(client->host->ctx, RV_LOG_WARNING, "the spawner does not end; what it left is removed at the next start");
+                return;
+        }
+        while (waitpid(client->pid, NULL, 0) < 0 && errno == EINTR)
+                ;
+}
+
 void rv_spawn_client_close(struct rv_spawn_client *client)
 {
         if (!client)
                 return;
-        client->host->watch_remove(client->host->ctx, client->watch);
-        client->fd = rv_close(client->fd);
-        while (waitpid(client->pid, NULL, 0) < 0 && errno == EINTR)
-                ;
-        while (client->spawns)
-                drop(client, client->spawns);
+        disconnect(client);
+        await_end(client);
+        lose(client);           /* those that were given up are told, and free what they hold */
         free(client);
 }

@@ -41,9 +41,12 @@ struct ns_run {
         struct rv_host_timer *timer;         /* while dying: teardown_ms; while reading on: collect_ms */
         struct ns_pipe pipes[2];
         size_t n_stdin_written;
-        uint64_t start_us;                   /* CLOCK_BOOTTIME of the interpreter's exec */
+        uint64_t go_us, start_us;            /* CLOCK_BOOTTIME of the release and of the interpreter's exec */
         bool is_held, may_go, is_released, is_ended;   /* is_ended: the spawner's last word on it is there */
         bool is_observed, is_removed, is_clean, wants_release;
+        bool is_stuck;                       /* it did not die in time: nobody waits for the spawner's last word */
+        bool is_abandoned;                   /* released all the same: freed when the spawner has had its last word */
+        uint32_t teardown_ms;
         enum rv_stop stop;
         struct rv_observation seen;
 };
@@ -118,12 +121,27 @@ static void give_up(void *arg)
         finish(r);
 }
 
-static void set_timer(struct ns_run *r, uint32_t ms)
+static void on_late(void *arg)
+{
+        struct ns_run *r = arg;
+
+        r->is_stuck = !r->is_ended;
+        give_up(r);
+}
+
+static void set_timer(struct ns_run *r, uint32_t ms, void (*cb)(void *run))
 {
         r->host->timer_stop(r->host->ctx, r->timer);
         r->timer = NULL;
-        if (r->host->timer_start(r->host->ctx, ms, give_up, r, &r->timer) < 0)
-                give_up(r);
+        if (r->host->timer_start(r->host->ctx, ms, cb, r, &r->timer) < 0)
+                cb(r);
+}
+
+static void close_control(struct ns_run *r)
+{
+        r->host->watch_remove(r->host->ctx, r->control_watch);
+        r->control_watch = NULL;
+        r->control_fd = rv_close(r->control_fd);
 }
 
 /* Observe once the last word on the processes is there and the pipes are at their end. */
@@ -132,6 +150,7 @@ static void finish(struct ns_run *r)
         if (!r->is_ended || r->is_observed || r->pipes[0].fd >= 0 || r->pipes[1].fd >= 0)
                 return;
         r->is_observed = true;
+        close_control(r);       /* what init says from here on is of no matter */
         r->host->timer_stop(r->host->ctx, r->timer);
         r->timer = NULL;
         close_stdin(r);
@@ -161,14 +180,18 @@ static void on_exec_failed(struct ns_run *r, int e)
         set_fault(r, is_missing ? RV_BACKEND_FAULT_RUNTIME : RV_BACKEND_FAULT_SETUP, e, "execute the interpreter", text);
 }
 
-static void close_control(struct ns_run *r)
+/* A time that init tells, kept to what has passed since @from_us. */
+static uint64_t within(uint64_t us, uint64_t from_us)
 {
-        r->host->watch_remove(r->host->ctx, r->control_watch);
-        r->control_watch = NULL;
-        r->control_fd = rv_close(r->control_fd);
+        uint64_t now_us = rv_boot_us();
+
+        return us < from_us ? from_us : RV_MIN(us, now_us);
 }
 
-/* One report. The channel leads into the sandbox, so what comes is checked, and each kind is taken once. */
+/*
+ * One report. The channel leads into the sandbox, so what comes is checked: either STARTED, then EXITED, or
+ * EXEC_FAILED, each once, and none before init was released.
+ */
 static bool take_report(struct ns_run *r)
 {
         struct rv_init_report m;
@@ -185,17 +208,17 @@ static bool take_report(struct ns_run *r)
                 close_control(r);
                 return false;
         }
-        if (m.kind == RV_INIT_STARTED && r->is_released && r->seen.started != RV_STARTED_YES) {
+        if (m.kind == RV_INIT_STARTED && r->seen.started == RV_STARTED_UNKNOWN) {
                 r->seen.started = RV_STARTED_YES;
-                r->start_us = m.start_us;
-                r->host->started(r->host->ctx, r->run, m.start_us);
+                r->start_us = within(m.start_us, r->go_us);
+                r->host->started(r->host->ctx, r->run, r->start_us);
         } else if (m.kind == RV_INIT_EXITED && r->seen.started == RV_STARTED_YES && !r->seen.has_wait_status) {
                 r->seen.has_wait_status = 1;
                 r->seen.wait_status = m.wait_status;
-                r->seen.wall_us = m.end_us > m.start_us ? m.end_us - m.start_us : 0;
-                set_timer(r, r->plan->teardown_ms);
+                r->seen.wall_us = within(m.end_us, r->start_us) - r->start_us;
                 r->host->ended(r->host->ctx, r->run);
-        } else if (m.kind == RV_INIT_EXEC_FAILED && r->seen.started != RV_STARTED_YES) {
+                set_timer(r, r->teardown_ms, on_late);
+        } else if (m.kind == RV_INIT_EXEC_FAILED && r->seen.started == RV_STARTED_UNKNOWN) {
                 r->seen.started = RV_STARTED_NO;
                 on_exec_failed(r, m.fault_errno);
         }
@@ -220,6 +243,7 @@ static void try_release(struct ns_run *r)
         if (!r->is_held || !r->may_go || r->is_released || r->stop || r->control_fd < 0)
                 return;
         r->is_released = true;
+        r->go_us = rv_boot_us();
         r->seen.started = RV_STARTED_UNKNOWN;       /* until init says so */
         if (send(r->control_fd, &go, 1, MSG_NOSIGNAL) < 0)
                 r->seen.started = RV_STARTED_NO;    /* init is dead; its end is told by the spawner */
@@ -246,7 +270,7 @@ static void on_spawn_ended(struct ns_run *r, const struct rv_spawn_event *e)
         r->seen.result_fd = e->result_fd;
         memcpy(r->seen.result_note, e->result_note, sizeof(r->seen.result_note));
         r->is_ended = true;
-        set_timer(r, r->plan->collect_ms);
+        set_timer(r, r->plan->collect_ms, on_late);
         /* Every writer is dead: what is in the pipes is all that there will be, and is read now. */
         for (int i = 0; i < 2; i++)
                 if (r->pipes[i].fd >= 0)
@@ -260,9 +284,22 @@ static void free_run(struct ns_run *r)
         struct rv_run *run = r->run;
         int is_clean = r->is_clean;
 
+        host->timer_stop(host->ctx, r->timer);
         close_control(r);
         free(r);
         host->released(host->ctx, run, is_clean);
+}
+
+/* A process of the run does not die. The caller has its answer; what is left is swept by a later start. */
+static void abandon(void *arg)
+{
+        struct ns_run *r = arg;
+
+        r->host->timer_stop(r->host->ctx, r->timer);
+        r->timer = NULL;
+        close_control(r);
+        r->is_abandoned = true;
+        r->host->released(r->host->ctx, r->run, 0);
 }
 
 static void on_spawn(void *arg, const struct rv_spawn_event *e)
@@ -304,7 +341,9 @@ static void on_spawn(void *arg, const struct rv_spawn_event *e)
                 give_up(r);     /* may ask for the release, which waits for is_removed */
         }
         r->is_removed = true;
-        if (r->wants_release)
+        if (r->is_abandoned)
+                free(r);
+        else if (r->wants_release)
                 free_run(r);
 }
 
@@ -396,7 +435,7 @@ static int ns_start(void *state, const struct rv_plan *plan, struct rv_run *run,
 
         if (!r)
                 return rv_raise(-ENOMEM);
-        *r = (struct ns_run){ .host = ns->host, .run = run, .plan = plan, .control_fd = -EBADF, .stdin_fd = -EBADF,
+        *r = (struct ns_run){ .host = ns->host, .run = run, .plan = plan, .teardown_ms = plan->teardown_ms, .control_fd = -EBADF, .stdin_fd = -EBADF,
                               .seen = { .struct_size = sizeof(r->seen), .result_fd = -1 } };
         for (int i = 0; i < 2; i++)
                 r->pipes[i] = (struct ns_pipe){ .run = r, .stream = i, .fd = -EBADF };
@@ -442,7 +481,7 @@ static void ns_stop(void *state, void *handle, enum rv_stop why)
                 return;
         r->stop = why;
         r->host->spawn_stop(r->host->ctx, r->spawn_id);
-        set_timer(r, r->plan->teardown_ms);
+        set_timer(r, r->teardown_ms, on_late);
 }
 
 static void ns_release(void *state, void *handle)
@@ -453,6 +492,10 @@ static void ns_release(void *state, void *handle)
         r->wants_release = true;
         if (r->is_removed)
                 free_run(r);
+        else if (r->is_stuck)
+                abandon(r);
+        else
+                set_timer(r, r->teardown_ms, abandon);
 }
 
 static void ns_fini(void *state)

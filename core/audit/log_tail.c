@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #define FIRST_READ_BYTES ((uint64_t)4096)
+#define SEQ_MAX ((json_int_t)1 << 52)   /* half of what a record's numbers may be: the other half is never used up */
 
 static const char no_prev[] = "0000000000000000000000000000000000000000000000000000000000000000";
 
@@ -145,6 +146,8 @@ static int take_line(struct rv_log *log, const char *line, size_t n, struct rv_e
                 fault = "it is no JSON object";
         else if (!json_is_integer(seq) || json_integer_value(seq) < 0)
                 fault = "it has no seq";
+        else if (json_integer_value(seq) > SEQ_MAX)
+                fault = "its seq is one that no log comes to";
         else if (strlen(rv_json_get_string(record, "prev", "")) != 64)
                 fault = "it has no prev";
         else if (!*rv_json_get_string(record, "kind", ""))

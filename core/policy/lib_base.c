@@ -66,9 +66,11 @@ static int raw_type(lua_State *L)
 /* The message goes to the record, so that it must be text: no value of policy's runs code to become one. */
 static int raw_error(lua_State *L)
 {
-        if (lua_type(L, 1) != LUA_TSTRING)
+        const char *text = lua_type(L, 1) == LUA_TSTRING ? lua_tostring(L, 1) : "";
+
+        if (!*text)
                 return rv_engine_raise(L, "error takes a text");
-        return rv_engine_raise(L, "%s", lua_tostring(L, 1));
+        return rv_engine_raise(L, "%s", text);
 }
 
 static int raw_assert(lua_State *L)
@@ -76,7 +78,7 @@ static int raw_assert(lua_State *L)
         luaL_checkany(L, 1);
         if (lua_toboolean(L, 1))
                 return lua_gettop(L);
-        if (lua_type(L, 2) == LUA_TSTRING)
+        if (lua_type(L, 2) == LUA_TSTRING && *lua_tostring(L, 2))
                 return rv_engine_raise(L, "%s", lua_tostring(L, 2));
         return rv_engine_raise(L, "assertion failed");
 }

@@ -31,10 +31,11 @@ def read(path):
 
 
 def give_host_a_name():
-    """A name that stands nowhere by chance, in a namespace of this process's own; the real one without privilege."""
+    """A name that stands nowhere by chance, in a namespace of this process's own; without privilege the real one, if it is not as short as a word."""
+    name = "escape-" + secrets.token_hex(6)
     if os.geteuid() == 0 and ctypes.CDLL(None).unshare(CLONE_NEWUTS) == 0:
-        socket.sethostname("escape-" + secrets.token_hex(6))
-    return socket.gethostname()
+        socket.sethostname(name)
+    return socket.gethostname() if len(socket.gethostname()) > 6 else name
 
 
 class Harness:
@@ -53,6 +54,7 @@ class Harness:
         os.chmod(self.cwd, 0o777)
         with open(probe, "rb") as f:
             self.probe = base64.b64encode(zlib.compress(f.read(), 9)).decode()
+        self.owners = set()      # process ids by which the cgroups of this harness's runs are named
         self.host_name = give_host_a_name()
         self.secret = "ESCAPE_" + secrets.token_hex(8)
         self.environment = {**os.environ, self.secret: "x"}
@@ -69,13 +71,19 @@ class Harness:
         return text
 
     def popen(self, request, args=("--json",), **named):
+        """Begins a run; the request on standard input, reeve's own environment with the secret."""
         question = open(os.path.join(self.directory, "request-" + secrets.token_hex(4)), "w+b")
         question.write(json.dumps(request).encode())
         question.seek(0)
         os.unlink(question.name)
         with question:
-            return subprocess.Popen([self.reeve, "run", "--config", self.config, *args, "--request", "-"], stdin=question, stdout=subprocess.PIPE,
-                                    stderr=subprocess.PIPE, env=self.environment, cwd=self.cwd, **named)
+            p = subprocess.Popen([self.reeve, "run", "--config", self.config, *args, "--request", "-"], stdin=question, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, env=self.environment, cwd=self.cwd, **named)
+        # The spawner, by whose number the run's cgroups are named; it is there until the run has ended.
+        while not (children := read(f"/proc/{p.pid}/task/{p.pid}/children").split()) and p.poll() is None:
+            time.sleep(0.001)
+        self.owners.update(children, [str(p.pid)])
+        return p
 
     def wait(self, p):
         """The outcome of a run begun by popen(); with what it took: wall_ms, peak_kib."""
@@ -107,23 +115,24 @@ class Harness:
                 found.add(f"process {text.split(None, 2)[1] if text else pid}")
         return found
 
-    @staticmethod
-    def cgroups():
-        """Those of reeve processes that live no more."""
+    def cgroups(self):
         found = set()
         for d, subdirs, _ in os.walk("/sys/fs/cgroup"):
             for name in subdirs:
-                owner = re.match(r"reeve-(\d+)\.(\d+)", name)
-                if owner and read(f"/proc/{owner[1]}/stat").rpartition(")")[2].split()[19:20] != [owner[2]]:
+                owner = re.match(r"reeve-(\d+)\.\d+", name)
+                if owner and owner[1] in self.owners:
                     found.add(f"cgroup {os.path.join(d, name)}")
         return found
 
     def state(self):
-        """What must be the same after a run as before it, as lines of text."""
+        """What must be the same after a run as before it, as lines of text. Others may work on the machine meanwhile: of what anybody makes, only
+        what has a name that the runs here give counts."""
         found = self.processes() | self.cgroups() | {"core file" for _ in os.listdir(self.cwd)}
-        found |= {"mount " + line.split()[4] for line in read("/proc/self/mountinfo").splitlines()}
-        found |= {f"sysvipc {kind}: {line.split()[0]}" for kind in ("shm", "msg", "sem") for line in read(f"/proc/sysvipc/{kind}").splitlines()}
-        found |= {f"/dev/shm: {name}" for name in os.listdir("/dev/shm")}
+        points = [line.split()[4] for line in read("/proc/self/mountinfo").splitlines()]
+        found |= {f"mount {p}" for p in points if not p.startswith(("/tmp/", "/var/", "/run/", "/mnt/", "/home/", "/root/"))}
+        found |= {f"sysvipc {kind}: {line.split()[0]}" for kind in ("shm", "msg", "sem") for line in read(f"/proc/sysvipc/{kind}").splitlines()
+                  if line.split()[0] in ("1", str(0x7ee7e))}
+        found |= {f"{d}/{name}" for d in ("/dev/shm", "/tmp") for name in ("mark", "full", "own", "one-more", "probe", "f") if os.path.lexists(f"{d}/{name}")}
         for name in DEVICES:
             st = os.stat("/dev/" + name)
             found.add(f"/dev/{name}: {stat.filemode(st.st_mode)} {st.st_uid} {st.st_gid} {st.st_rdev} links {st.st_nlink} flags {os.listxattr('/dev/' + name)}")

@@ -62,7 +62,7 @@ static void *say_thread(void *arg)
 
 static void status(void)
 {
-        static const char *const own[] = { "Uid", "Gid", "Groups", "SigBlk", "SigPnd" };
+        static const char *const own[] = { "Uid", "Gid", "SigBlk", "SigPnd" };
         char check[64], value[128];
         pthread_t thread;
 

@@ -77,7 +77,10 @@ static void string(struct grammar *g)
                 "'>=1,<2'", "'example.com'", "'%d+'", "'%5.2f|%q|%s|%x'", "'\\0x'", "'\\u{e9}'", "'\\xff\\xfe'", "\"a\\nb\"", "[[long\nstring]]",
                 "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'", "'10'", "'0x10'", "' 5 '", "'1e5'" };
 
-        PUT_ONE_OF(g, texts);
+        if (g->section == PACKAGES && chance(g, 20))
+                put(g, "p.name");
+        else
+                PUT_ONE_OF(g, texts);
 }
 
 static void number(struct grammar *g)
@@ -126,7 +129,7 @@ static const char *const calls[] = { "string.rep($, ?)", "string.rep($, 1000)", 
         "tonumber(%)", "tonumber($, ?)", "type(%)", "select(?, %, %)", "select('#', %)", "math.floor(?)", "math.max(?, ?)", "math.fmod(?, ?)",
         "math.tointeger(?)", "math.ult(?, ?)", "math.abs(?)", "math.type(%)", "math.sqrt(?)", "version.compare($, $)", "version.compare($, $, 'javascript')",
         "version($)", "within { $, $ }", "within { 'example.com' }(%)", "data 'x'", "data('x').names[?]", "use 'lib/x'", "use('lib/x').is_young(p)",
-        "(!)(%)", "error($)", "assert(%, $)", "ipairs(@)", "pairs(@)", "rule @", "policy @", "`[%]", "`.a", "`:a(%)", "`(%)", "@[?]", "(%).a.b" };
+        "(!)(%)", "error($)", "assert(%, $)", "ipairs(@)", "pairs(@)", "rule @", "policy @", "`[%]", "`.a", "`:a(%)", "`(%)", "(@)[?]", "(%).a.b" };
 
 static void function(struct grammar *g)
 {
@@ -147,7 +150,7 @@ static void form(struct grammar *g, const char *text)
 
                 switch (is_literal ? 0 : *c) {
                 case '%': expression(g); break;
-                case '$': chance(g, 75) ? string(g) : expression(g); break;
+                case '$': chance(g, 85) ? string(g) : expression(g); break;
                 case '?': chance(g, 80) ? number(g) : expression(g); break;
                 case '@': chance(g, 70) ? table(g) : name(g); break;
                 case '`': name(g); break;
@@ -185,8 +188,13 @@ static void expression(struct grammar *g)
 
 static void local(struct grammar *g)
 {
-        put(g, "local v%u%s = ", g->n_names, chance(g, 5) ? " <const>" : chance(g, 2) ? " <close>" : "");
-        expression(g);
+        static const char *const starts[] = { "{}", "''", "0", "{ 1, 2, 3 }", "{ 'b', 'a', 'c' }", "{ a = 1, b = { c = 2 } }", "'x'", "1", "p", "r" };
+
+        put(g, "local v%u%s = ", g->n_names, chance(g, 2) ? " <const>" : chance(g, 1) ? " <close>" : "");
+        if (chance(g, 60))
+                PUT_ONE_OF(g, starts);
+        else
+                expression(g);
         put(g, " ");
         if (g->n_names < 8)
                 g->n_names++;
@@ -194,10 +202,10 @@ static void local(struct grammar *g)
 
 static void loop(struct grammar *g)
 {
-        static const char *const heads[] = { "for i = 1, ? do ", "for i = 1, 1000 do ", "for i = ?, ?, ? do ", "for k, v in pairs(@) do ", "for k, v in pairs(p) do ",
+        static const char *const heads[] = { "for i = 1, 5 do ", "for i = 1, 1000 do ", "for i = ?, ?, ? do ", "for k, v in pairs(@) do ", "for k, v in pairs(p) do ",
                 "for i, v in ipairs(@) do ", "for _, v in ipairs(p.extras or {}) do ", "while % do ", "for i = 1, 300 do for j = 1, 300 do ",
                 "for w in string.gmatch($, $) do ", "while true do " };
-        static const char *const bodies[] = { "` = ` .. $ ", "`[?] = % ", "`[i] = i ", "table.insert(`, %) ", "table.insert(`, ?, %) ", "` = { `, % } ",
+        static const char *const bodies[] = { "` = ` .. $ ", "`[?] = % ", "local i = ? `[i] = i ", "table.insert(`, %) ", "table.insert(`, ?, %) ", "` = { `, % } ",
                 "table.sort(`, !) ", "if % then break end ", "` = (` or 0) + 1 ", "` = string.rep(`, 2) ", "`[`] = ` ", "` = ! " };
         unsigned head = pick(g, N(heads));
 
@@ -212,7 +220,7 @@ static void loop(struct grammar *g)
 static void statement(struct grammar *g)
 {
         static const char *const forms[] = { "if % then return % end ", "if % then ` = % else ` = % end ", "` = % ", "`.x = % ", "`[%] = % ", "table.sort(@, !) ",
-                "table.sort(@) ", "repeat local q = % until % ", "do local q <const> = % end ", "goto out ", "::out:: ", "local function f(n) if n < 1 then return 0 end return f(n - 1) end f(?) ",
+                "table.sort(@) ", "repeat local q = % until % ", "do local q <const> = % end ", "do if % then goto out end ` = % ::out:: end ", "local function f(n) if n < 1 then return 0 end return f(n - 1) end f(?) ",
                 "local function f(n) return f(n + 1) end f(0) ", "local function f(...) return select('#', ...) end f(%, %) ", "assert(%, $) ", "error($) ",
                 "string.x = 1 ", "x = 1 ", "for i = 1, 3 do local a = % end ", "table.insert(@, %) ", "local a, b, c = % ", "do return % end " };
 
@@ -235,24 +243,48 @@ static void block(struct grammar *g, unsigned n_max)
 
 /* ---- A policy ---- */
 
-static void match_value(struct grammar *g)
+/* A value of the fact's type nine times out of ten, since one that is not ends the load. */
+static void match_value(struct grammar *g, const char *of)
 {
-        static const char *const values[] = { "'six'", "'*'", "'evil-*'", "true", "false", "1", "30", "{ 'six', 'a*' }", "{ 1, 2 }", "{ 'any', 'domains' }", "'none'",
-                "within { 'example.com', 'other.example' }", "version '<2'", "version '>=1,<2 || ==3.*'", "{ within { 'a.b' }, 'x.y' }", "'python'", "'requested'",
-                "data('x').names", "within(data('x').names)", "'MIT'", "{}" };
+        static const char *const texts[] = { "'six'", "'*'", "'evil-*'", "'*x*1*'", "{ 'six', 'a*' }", "'alice'", "data('x').names", "'MIT'", "{ '*', '' }" };
+        static const char *const modes[] = { "'none'", "'any'", "{ 'any', 'domains' }", "'registries'" };
+        static const char *const languages[] = { "'python'", "'javascript'" };
+        static const char *const domains[] = { "within { 'example.com', 'other.example' }", "{ within { 'a.b' }, 'x.y' }", "'*.example'", "''" };
+        static const char *const versions[] = { "version '<2'", "version '>=1,<2 || ==3.*'", "'1.*'", "{ version '^1', version '~=2.0' }" };
+        static const char *const booleans[] = { "true", "false" };
+        static const char *const integers[] = { "0", "1", "30", "{ 1, 2, 3 }", "-1", "1750000000" };
 
-        if (chance(g, 5))
+        if (chance(g, 10))
                 expression(g);
+        else if (strstr(of, "mode"))
+                PUT_ONE_OF(g, modes);
+        else if (strcmp(of, "language") == 0)
+                PUT_ONE_OF(g, languages);
+        else if (strcmp(of, "stage") == 0)
+                put(g, "'requested'");
+        else if (strcmp(of, "domain") == 0)
+                PUT_ONE_OF(g, domains);
+        else if (strcmp(of, "version") == 0)
+                PUT_ONE_OF(g, versions);
+        else if (strstr(of, "pinned") || strstr(of, "direct") || strstr(of, "yanked") || strstr(of, "script") || strstr(of, "given"))
+                PUT_ONE_OF(g, booleans);
+        else if (strstr(of, "_s") == of + strlen(of) - 2 || strstr(of, "_mib") || strstr(of, "count") || strstr(of, "_at") ||
+                 strstr(of, "days") || strstr(of, "bytes") || strstr(of, "characters") || strcmp(of, "now") == 0)
+                PUT_ONE_OF(g, integers);
         else
-                PUT_ONE_OF(g, values);
+                PUT_ONE_OF(g, texts);
 }
 
 static void match(struct grammar *g)
 {
         put(g, "match = { ");
         for (unsigned i = pick(g, 4); i > 0; i--) {
-                put(g, "%s = ", chance(g, 75) ? fact(g) : request_facts[pick(g, N(request_facts))]);
-                match_value(g);
+                const char *of = chance(g, 75) ? fact(g) : request_facts[pick(g, N(request_facts))];
+
+                if (strchr(of, '.'))
+                        continue;
+                put(g, "%s = ", of);
+                match_value(g, of);
                 put(g, ", ");
         }
         put(g, "}, ");
@@ -280,7 +312,7 @@ static void when(struct grammar *g)
 static void verdict(struct grammar *g)
 {
         static const char *const verdicts[N_SECTIONS][3] = {
-                { "allow = true", "deny = 'no'", "deny = 'caf\\u{e9} \\xff'" },
+                { "allow = true", "deny = 'no'", "deny = 'caf\\u{e9}'" },
                 { "allow = true", "deny = 'no'", "deny = 'not there'" },
                 { "require_key = true", "require_key = false", "require_key = true" },
                 { "use = 'microvm'", "use = 'tenant'", "deny = 'none here'" },
@@ -327,7 +359,8 @@ static void limits(struct grammar *g)
 
 static void policy(struct grammar *g)
 {
-        for (unsigned i = pick(g, 4); i > 0; i--)
+        put(g, "local p = { name = 'six', extras = { 'a', 'b' }, age_days = 3, pinned = true }\nlocal r = { now = 1, env_names = {} }\n");
+        for (unsigned i = pick(g, 3); i > 0; i--)
                 statement(g);
         put(g, "return policy {\n");
         for (g->section = 0; g->section < N_SECTIONS; g->section++)

@@ -1,21 +1,22 @@
 #!/usr/bin/python3
 """Runs fuzz targets, which a build with -Dfuzzers=true has.
 
-    tests/fuzz/run.py --build DIRECTORY [--seconds N] [--work DIRECTORY] [--merge] [PARSER…]
+    tests/fuzz/run.py --build DIRECTORY [--seconds N] [--continue] [--merge] [PARSER…]
 
-Each target starts from tests/fuzz/corpus/PARSER with the words of tests/fuzz/PARSER.dict and runs for N seconds
-(5). What it finds beyond the corpus is left in WORK/PARSER (a temporary directory if none is named) and is a start
-for the next run there. An input that crashes, hangs or breaks a property is left in WORK/PARSER-found; the exit
-status is then 1, and to see it again:
+Each target starts from tests/fuzz/corpus/PARSER with the words of tests/fuzz/PARSER.dict and runs for N seconds (5).
+What it finds beyond the corpus is left in DIRECTORY/fuzz/PARSER, with --continue a start for the next run. An input
+that crashes, hangs, leaks or breaks a property is left in DIRECTORY/fuzz/PARSER-found; the exit status is then 1. To see it
+again:
 
     DIRECTORY/tests/fuzz/fuzz_PARSER FILE
 
-Once it is fixed the file belongs into tests/fuzz/corpus/PARSER under a name that says what it shows: every build
-replays it. With --merge, what adds coverage is copied into the corpus too.
+Once it is fixed the file belongs into tests/fuzz/corpus/PARSER as NAME.in, its name saying what it shows: every build
+replays it. With --merge, the smallest set of inputs that reaches all that was reached is added to the corpus.
 """
 import argparse
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -52,29 +53,36 @@ def number(pattern, text, which):
     return int(found[which]) if found else 0
 
 
-def fuzz(build, name, seconds, work):
+def fuzz(build, name, seconds, is_continued):
     """Returns whether nothing was found."""
-    corpus, fresh, found = os.path.join(HERE, "corpus", name), os.path.join(work, name), os.path.join(work, name + "-found")
-    os.makedirs(fresh, exist_ok=True)
-    os.makedirs(found, exist_ok=True)
-    before = set(os.listdir(fresh))
+    work, corpus = os.path.join(build, "fuzz", name), os.path.join(HERE, "corpus", name)
+    if not is_continued:
+        shutil.rmtree(work, ignore_errors=True)
+    os.makedirs(work, exist_ok=True)
+    os.makedirs(work + "-found", exist_ok=True)
+    before = set(os.listdir(work))
     status, text = run(command_of(build, name) + [f"-max_total_time={seconds}", "-print_final_stats=1", "-reload=0",
-                                                  f"-artifact_prefix={found}/", fresh, corpus])
-    n_executions, n_new = number(r"number_of_executed_units: *(\d+)", text, -1), len(set(os.listdir(fresh)) - before)
+                                                  f"-artifact_prefix={work}-found/", work, corpus])
+    n_executions, n_new = number(r"number_of_executed_units: *(\d+)", text, -1), len(set(os.listdir(work)) - before)
     coverage = [number(r"INITED\s+cov: (\d+)", text, 0), number(r"\bcov: (\d+)", text, -1)]
     print(f"{name}: {n_executions} executions, coverage {coverage[0]} to {coverage[1]} edges, {n_new} new inputs", flush=True)
     # A target that ran nothing has shown nothing.
     if status == 0 and n_executions > 0:
         return True
-    print(text[-20000:], flush=True)
+    print(f"{text[-20000:]}\nexit status {status}", flush=True)
     return False
 
 
-def merge(build, name, work):
-    """Copies into the corpus what covers something that it does not."""
-    status, text = run(command_of(build, name) + ["-merge=1", os.path.join(HERE, "corpus", name), os.path.join(work, name)])
-    n_added = number(r"(\d+) new files", text, -1)
-    print(text[-2000:] if status else f"{name}: {n_added} inputs added to the corpus", flush=True)
+def merge(build, name):
+    """Adds to the corpus what covers something that it does not."""
+    corpus = os.path.join(HERE, "corpus", name)
+    with tempfile.TemporaryDirectory(prefix="reeve-fuzz-") as new:
+        status, text = run(command_of(build, name) + ["-set_cover_merge=1", "-use_counters=0", new, corpus, os.path.join(build, "fuzz", name)])
+        known = {open(os.path.join(corpus, n), "rb").read() for n in os.listdir(corpus)}
+        added = [n for n in sorted(os.listdir(new)) if open(os.path.join(new, n), "rb").read() not in known]
+        for n in added:
+            shutil.copyfile(os.path.join(new, n), os.path.join(corpus, n[:12] + ".in"))
+    print(text[-2000:] if status else f"{name}: {len(added)} inputs added to the corpus", flush=True)
     return status == 0
 
 
@@ -82,7 +90,7 @@ def main():
     a = argparse.ArgumentParser()
     a.add_argument("--build", required=True)
     a.add_argument("--seconds", type=int, default=5)
-    a.add_argument("--work")
+    a.add_argument("--continue", dest="is_continued", action="store_true")
     a.add_argument("--merge", action="store_true")
     a.add_argument("parser", nargs="*")
     options = a.parse_args()
@@ -90,10 +98,8 @@ def main():
     unknown = set(options.parser) - set(names)
     if unknown or not names:
         sys.exit(f"no such target in {options.build}: {' '.join(sorted(unknown)) or 'it has none, set it up with -Dfuzzers=true'}")
-    with tempfile.TemporaryDirectory(prefix="reeve-fuzz-") as scratch:
-        work = options.work or scratch
-        results = [fuzz(options.build, n, options.seconds, work) and (not options.merge or merge(options.build, n, work))
-                   for n in options.parser or names]
+    results = [fuzz(options.build, n, options.seconds, options.is_continued) and (not options.merge or merge(options.build, n))
+               for n in options.parser or names]
     return 0 if all(results) else 1
 
 

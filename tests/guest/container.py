@@ -3,7 +3,7 @@
 
     container.py --cgroup ro|rw --privileges usual|all COMMAND…
 
-Private cgroup namespace, pid and mount namespace, root read-only (that of the guest itself), /tmp a tmpfs.
+Private cgroup namespace, pid and mount namespace, root read-only (that of the guest itself), /tmp and /run tmpfs.
 --cgroup is how /sys/fs/cgroup is mounted. `usual` are the 14 capabilities of container services, with parts of
 /proc masked; `all` is every capability that is to be had, and nothing masked.
 """
@@ -45,7 +45,8 @@ def write_bundle(directory, root, opt):
     for mount in spec["mounts"]:
         if mount["destination"] == "/sys/fs/cgroup":
             mount["options"] = [o for o in mount["options"] if o not in ("ro", "rw")] + [opt.cgroup]
-    spec["mounts"] += [{"destination": "/tmp", "type": "tmpfs", "source": "tmpfs", "options": ["mode=1777"]}]
+    spec["mounts"] += [{"destination": d, "type": "tmpfs", "source": "tmpfs", "options": [f"mode={mode}"]}
+                       for d, mode in (("/tmp", "1777"), ("/run", "755"))]
     if not any(n["type"] == "cgroup" for n in linux["namespaces"]):
         linux["namespaces"].append({"type": "cgroup"})
     linux["cgroupsPath"] = f"/plain-{os.getpid()}"

@@ -6,10 +6,9 @@ HOME = "/srv/reeve"
 BUILD = HOME + "/build"
 REEVE = BUILD + "/tools/reeve/reeve"
 SOURCES = ("README.md", "tools/dev", "tests/conformance", "tests/lib", "tests/guest")
-BUILT = ("tools/reeve/reeve", "tools/spawner/reeve-spawner")
-MEASURING = ("tests/bench/cold", "tests/bench/floor")   # built only where figures are asked for
+BUILT = ("tools/reeve/reeve", "tests/bench/cold", "tests/bench/floor")
 
 
 def push(m, build):
     m.push(TOP, SOURCES, HOME)
-    m.push(build, BUILT + tuple(f for f in MEASURING if os.path.exists(os.path.join(build, f))), BUILD)
+    m.push(build, BUILT, BUILD)

@@ -33,6 +33,9 @@ BUILDS = {
     "clang-release": ("clang", ["-Dbuildtype=release", "-Db_ndebug=true", "-Db_lto=true"]),
     "sanitize": ("gcc", ["-Dbuildtype=debugoptimized", "-Db_sanitize=address,undefined", "-Dstatic_libraries=false",
                          "-Dc_args=-fno-sanitize-recover=all"]),
+    # The targets alone are built (tests/fuzz/meson.build).
+    "fuzz": ("clang", ["-Dbuildtype=debugoptimized", "-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dstatic_libraries=false",
+                       "-Dfuzzers=true", "-Dc_args=-fno-sanitize-recover=all"]),
     # Off are the analyzer's kinds that gcc 12 gets wrong for what cleanup attributes and arenas release, and for
     # what a callee sets only when it succeeds; leaks and uninitialised reads are the sanitizers' business.
     "analyze": ("gcc", ["-Dbuildtype=debugoptimized", "-Dc_args=" + " ".join(
@@ -128,8 +131,8 @@ class Checks:
             print("".join(f"      {line}\n" for line in text.splitlines() if re.search(show, line)), end="", flush=True)
         self.note_skips(skips)
 
-    def build(self, name):
-        """Sets up (if its options changed, afresh) and builds build-check/NAME."""
+    def build(self, name, targets=()):
+        """Sets up (if its options changed, afresh) and builds build-check/NAME, all of it or these targets."""
         compiler, options = BUILDS[name]
         directory, wanted = os.path.join(OUT, name), json.dumps([compiler, options])
         stamp = os.path.join(OUT, name + ".options")
@@ -142,10 +145,10 @@ class Checks:
         env = {"CC": compiler}
         if compiler == "clang":
             env["CC_LD"] = "lld"
-        self.step(f"build {name}", commands + [["ninja", "-C", directory]], env=env, timeout_s=900)
+        self.step(f"build {name}", commands + [["ninja", "-C", directory, *targets]], env=env, timeout_s=900)
         return directory
 
-    def suites(self, name, suites=("unit", "lua", "abi")):
+    def suites(self, name, suites=("unit", "lua", "abi", "fuzz-regress")):
         """Runs meson suites in a build; a test program's cases count one by one."""
         directory = os.path.join(OUT, name)
         log = os.path.join(directory, "meson-logs/testlog.json")
@@ -250,6 +253,25 @@ def conformance(c, name, jobs):
            timeout_s=900, needs=[f"build {name}"], count=count_conformance)
 
 
+def fuzz(c, seconds, is_continued):
+    """Looks for inputs that break a parser, each for so many seconds, from the corpus or from where the last run ended."""
+    c.build("fuzz", ["fuzzers"])
+    for path in tree.files(".c", under="tests/fuzz/fuzz_"):
+        name = os.path.basename(path)[len("fuzz_"):-len(".c")]
+        c.step(f"fuzz {name}", [PYTHON, "tests/fuzz/run.py", "--build", os.path.join(OUT, "fuzz"), "--seconds", str(seconds), name]
+               + (["--continue"] if is_continued else []), timeout_s=seconds + 120, needs=["build fuzz"], show=r"executions, coverage")
+
+
+def escape(c, name):
+    """Tries to get out of runs. As root it is done once more as a user that owns nothing, with a cgroup given to it where cgroup v1 is."""
+    command = ["tests/escape/run.py", "--reeve", reeve_of(name)]
+    need = {"needs": [f"build {name}"], "count": count_conformance, "show": r"^\d+ checks|^self-test: \d", "timeout_s": 900}
+    c.step("escape", [[PYTHON, *command, "--self-test"], [PYTHON, *command]], **need)
+    if os.geteuid() == 0:
+        c.step("escape as an ordinary user", ["sh", "-c", 'tools/dev/delegate nobody || exit 77; trap "tools/dev/delegate --remove nobody" EXIT; '
+                                              'setpriv --reuid nobody --regid nogroup --clear-groups "$@"', "sh", PYTHON, *command], **need)
+
+
 def bench(c, name):
     """Runs each executable of tests/bench with --build DIRECTORY and prints its figures; whether they are good is for
     a reader, who knows what else the machine does."""
@@ -280,6 +302,7 @@ def main():
     a.add_argument("--quick", action="store_true")
     a.add_argument("--long", action="store_true")
     a.add_argument("--only", metavar="RE")
+    a.add_argument("--fuzz-seconds", metavar="N", type=int, help="for each parser: 5, with --long 600")
     options = a.parse_args()
     os.makedirs(LOGS, exist_ok=True)
     began = time.monotonic()
@@ -293,8 +316,10 @@ def main():
             c.build(name)
             c.suites(name)
         c.build("analyze")
+        fuzz(c, options.fuzz_seconds or (600 if options.long else 5), options.long)
         for jobs in [1, 4] + ([1, 4, 8] if options.long else []):
             conformance(c, "gcc-release", jobs)
+        escape(c, "gcc-release")
         n = 4000 if options.long else 400
         c.step(f"soak {n} runs, 8 at a time", [PYTHON, "tests/lib/soak.py", "--reeve", reeve_of("gcc-release"), "--runs", str(n), "-j", "8"],
                timeout_s=3600 if options.long else 600, needs=["build gcc-release"], show=r"^(?!\$ )")

@@ -91,7 +91,8 @@ static void make(const struct rv_cgroup_place *place, const char *name, struct r
                 fail_msg("%s", err.message);
 }
 
-static void make_limited(const struct rv_cgroup_place *place, const char *name, const struct rv_cgroup_limits *l, struct rv_cgroup *ret)
+static void make_limited(
+        const struct rv_cgroup_place *place, const char *name, const struct rv_cgroup_limits *l, struct rv_cgroup *ret)
 {
         struct rv_error err = { 0 };
 
@@ -373,7 +374,9 @@ static int cover_and_limit(const struct rv_cgroup_place *place, size_t row, bool
                 return 6;
         if (r != (has_quota || unwritable[row].is_always ? unwritable[row].expected : 0))
                 return 7;
-        if (r < 0 && (!strstr(err.message, unwritable[row].file) || !strstr(err.message, place->h[unwritable[row].controller].path)))
+        if (r < 0 &&
+                (!strstr(err.message, unwritable[row].file) ||
+                        !strstr(err.message, place->h[unwritable[row].controller].path)))
                 return 8;
         return 0;
 }

@@ -95,8 +95,15 @@ static void on_released(void *ctx, struct rv_run *run, int is_clean)
 }
 
 static const struct rv_host host = {
-        .struct_size = sizeof(host), .timer_start = timer_start, .timer_stop = timer_stop, .output = on_output, .held = on_held,
-        .started = on_started, .ended = on_ended, .observe = on_observe, .released = on_released,
+        .struct_size = sizeof(host),
+        .timer_start = timer_start,
+        .timer_stop = timer_stop,
+        .output = on_output,
+        .held = on_held,
+        .started = on_started,
+        .ended = on_ended,
+        .observe = on_observe,
+        .released = on_released,
 };
 
 static int set_up(void **state)
@@ -169,10 +176,13 @@ static void steps_in_their_time(void **state)
 static void all_at_once(void **state)
 {
         static const struct rv_fake_step steps[] = {
-                { .kind = RV_FAKE_HELD, .after_ms = RV_FAKE_AT_ONCE }, { .kind = RV_FAKE_STARTED, .after_ms = RV_FAKE_AT_ONCE },
+                { .kind = RV_FAKE_HELD, .after_ms = RV_FAKE_AT_ONCE },
+                { .kind = RV_FAKE_STARTED, .after_ms = RV_FAKE_AT_ONCE },
                 { .kind = RV_FAKE_OBSERVE, .seen = &nine, .after_ms = RV_FAKE_AT_ONCE },
         };
-        const struct rv_fake_script script = { .steps = steps, .n_steps = 3, .release_ms = RV_FAKE_AT_ONCE, .is_unclean = 1 };
+        const struct rv_fake_script script = {
+                .steps = steps, .n_steps = 3, .release_ms = RV_FAKE_AT_ONCE, .is_unclean = 1
+        };
 
         begin(&script);
         assert_string_equal(told, "held; ");
@@ -183,7 +193,8 @@ static void all_at_once(void **state)
 
 static void without_timers_it_is_at_once(void **state)
 {
-        static const struct rv_fake_step steps[] = { { .kind = RV_FAKE_HELD, .after_ms = 5 }, { .kind = RV_FAKE_OBSERVE, .seen = &nine, .after_ms = 5 } };
+        static const struct rv_fake_step steps[] = { { .kind = RV_FAKE_HELD, .after_ms = 5 },
+                { .kind = RV_FAKE_OBSERVE, .seen = &nine, .after_ms = 5 } };
         const struct rv_fake_script script = { .steps = steps, .n_steps = 2 };
 
         has_no_timers = true;
@@ -195,8 +206,11 @@ static void without_timers_it_is_at_once(void **state)
 
 static void stop_is_answered_once(void **state)
 {
-        static const struct rv_fake_step steps[] = { { .kind = RV_FAKE_HELD, .after_ms = 5 }, { .kind = RV_FAKE_OBSERVE, .seen = &zero } };
-        const struct rv_fake_script script = { .steps = steps, .n_steps = 2, .on_stop = &nine, .stop_ms = 3, .release_ms = RV_FAKE_AT_ONCE };
+        static const struct rv_fake_step steps[] = { { .kind = RV_FAKE_HELD, .after_ms = 5 },
+                { .kind = RV_FAKE_OBSERVE, .seen = &zero } };
+        const struct rv_fake_script script = {
+                .steps = steps, .n_steps = 2, .on_stop = &nine, .stop_ms = 3, .release_ms = RV_FAKE_AT_ONCE
+        };
 
         begin(&script);
         rv_fake_backend.stop(fake_state, handle, RV_STOP_TIMEOUT);
@@ -227,7 +241,11 @@ static void nested(void **state)
         static const struct rv_fake_step steps[] = {
                 { .kind = RV_FAKE_OUTPUT, .data = "x", .n_bytes = 1, .n_times = 3 }, { .kind = RV_FAKE_OBSERVE, .seen = &zero },
         };
-        const struct rv_fake_script script = { .steps = steps, .n_steps = 2, .on_stop = &nine, .stop_ms = RV_FAKE_AT_ONCE, .release_ms = RV_FAKE_AT_ONCE };
+        const struct rv_fake_script script = { .steps = steps,
+                .n_steps = 2,
+                .on_stop = &nine,
+                .stop_ms = RV_FAKE_AT_ONCE,
+                .release_ms = RV_FAKE_AT_ONCE };
 
         begin(&script);
         stop_in_output = release_in_observe = true;
@@ -250,9 +268,13 @@ static void start_fails(void **state)
 
 static void broken_rules(void **state)
 {
-        static const struct rv_fake_step steps[] = { { .kind = RV_FAKE_OBSERVE, .seen = &zero, .after_ms = RV_FAKE_AT_ONCE } };
+        static const struct rv_fake_step steps[] = {
+                { .kind = RV_FAKE_OBSERVE, .seen = &zero, .after_ms = RV_FAKE_AT_ONCE }
+        };
         const struct rv_fake_script over = { .steps = steps, .n_steps = 1, .release_ms = RV_FAKE_AT_ONCE };
-        const struct rv_fake_script waiting = { .on_stop = &nine, .stop_ms = RV_FAKE_AT_ONCE, .release_ms = RV_FAKE_AT_ONCE };
+        const struct rv_fake_script waiting = {
+                .on_stop = &nine, .stop_ms = RV_FAKE_AT_ONCE, .release_ms = RV_FAKE_AT_ONCE
+        };
         const struct rv_fake_script dying = { .on_stop = &nine, .release_ms = RV_FAKE_AT_ONCE };
 
         begin(&over);

@@ -19,7 +19,11 @@
 
 static struct rv_plan plan_of(const struct rv_plan_env *env, size_t n_env, const char *source)
 {
-        return (struct rv_plan){ .struct_size = sizeof(struct rv_plan), .env = env, .n_env = n_env, .source = source, .source_bytes = strlen(source) };
+        return (struct rv_plan){ .struct_size = sizeof(struct rv_plan),
+                .env = env,
+                .n_env = n_env,
+                .source = source,
+                .source_bytes = strlen(source) };
 }
 
 /* The value of a name; NULL if it is not there, and a failure if it is there twice. */

@@ -8,6 +8,7 @@
 
 #define EXITED(code) ((code) << 8)
 #define SEEN .is_teardown_complete = 1, .memory_limit_bytes = 512 << 20
+#define OUT_OF_MEMORY .n_oom_kills = 1, .is_memory_limit_reached = 1, SEEN
 #define ENDED_WITH(status) { .started = RV_STARTED_YES, .has_wait_status = 1, .wait_status = (status), .wall_us = 1234, SEEN }
 
 static const struct rv_observation
@@ -15,9 +16,9 @@ static const struct rv_observation
         killed = { .started = RV_STARTED_YES, .was_stopped = 1, SEEN },
         killed_held = { .started = RV_STARTED_NO, .was_stopped = 1, SEEN },
         killed_unknown = { .started = RV_STARTED_UNKNOWN, .was_stopped = 1, SEEN },
-        over_memory = { .started = RV_STARTED_YES, .was_stopped = 1, .n_oom_kills = 1, .is_memory_limit_reached = 1, SEEN },
-        over_memory_exit_0 = { .started = RV_STARTED_YES, .has_wait_status = 1, .n_oom_kills = 1, .is_memory_limit_reached = 1, SEEN },
-        host_memory = { .started = RV_STARTED_YES, .has_wait_status = 1, .wait_status = SIGKILL, .n_oom_kills = 1, SEEN },
+        over_memory = { .started = RV_STARTED_YES, .was_stopped = 1, OUT_OF_MEMORY },
+        over_memory_exit_0 = { .started = RV_STARTED_YES, .has_wait_status = 1, OUT_OF_MEMORY },
+        host_memory = { .started = RV_STARTED_YES, .has_wait_status = 1, .wait_status = SIGKILL, .n_oom_kills = 1 },
         lost = { .started = RV_STARTED_YES, .fault = RV_BACKEND_FAULT_LOST, .fault_step = "watch the run",
                  .fault_text = "the spawner ended unexpectedly", .is_teardown_complete = 0 },
         lost_unknown = { .started = RV_STARTED_UNKNOWN, .fault = RV_BACKEND_FAULT_LOST },
@@ -35,9 +36,13 @@ static const struct rv_observation
 #define SAY(text) { .kind = RV_FAKE_OUTPUT, .data = (text), .n_bytes = sizeof(text) - 1 }
 #define TELL(text) { .kind = RV_FAKE_OUTPUT, .stream = RV_STREAM_STDERR, .data = (text), .n_bytes = sizeof(text) - 1 }
 #define OBSERVE(o) { .kind = RV_FAKE_OBSERVE, .seen = &(o) }
+#define OBSERVE_WITH(o, text) { .kind = RV_FAKE_OBSERVE, .seen = &(o), .result = (text) }
+#define FLOOD(to, n) { .kind = RV_FAKE_OUTPUT, .stream = (to), .data = mebibyte, .n_bytes = sizeof(mebibyte), .n_times = (n) }
 #define TEST { .kind = RV_FAKE_CALL }
 #define STEPS(...) .steps = (const struct rv_fake_step[]){ __VA_ARGS__ }, \
                    .n_steps = sizeof((const struct rv_fake_step[]){ __VA_ARGS__ }) / sizeof(struct rv_fake_step)
+
+static char mebibyte[1 << 20];
 
 /* ---- What tests do in the middle of a run ---- */
 
@@ -69,8 +74,6 @@ static void cancel_then_shut_down(void *ctx, enum rv_fake_call call, const struc
 #define NETWORK_ONE_SECOND PLAIN_WITH("\"timeout_s\":1,\"network\":{\"mode\":\"any\"}")
 
 enum { BY_TIMERS = 1, AT_ONCE = 2, BOTH = 3 };
-
-static char mebibyte[1 << 20];
 
 static const struct {
         struct case_ c;
@@ -118,16 +121,14 @@ static const struct {
         { { .name = "out of memory, but not its own", .script = { STEPS(HELD, STARTED, ENDED, OBSERVE(host_memory)) } },
           "backend_lost", "failed", "yes", "run", 125, 0, 0, BOTH },
         { { .name = "output_limit on stdout",
-            .script = { STEPS(HELD, STARTED, { .kind = RV_FAKE_OUTPUT, .data = mebibyte, .n_bytes = sizeof(mebibyte), .n_times = 64 },
-                              SAY("."), SAY("and more before it is dead")), .on_stop = &killed, .stop_ms = 5 } },
+            .script = { STEPS(HELD, STARTED, FLOOD(RV_STREAM_STDOUT, 64), SAY("."), SAY("and more before it is dead")),
+                        .on_stop = &killed, .stop_ms = 5 } },
           "output_limit", "failed", "yes", "run", 123, 1, RV_STOP_OUTPUT_LIMIT, BOTH },
         { { .name = "output_limit on stderr",
-            .script = { STEPS(HELD, STARTED, { .kind = RV_FAKE_OUTPUT, .stream = RV_STREAM_STDERR, .data = mebibyte,
-                              .n_bytes = sizeof(mebibyte), .n_times = 65 }), .on_stop = &killed } },
+            .script = { STEPS(HELD, STARTED, FLOOD(RV_STREAM_STDERR, 65)), .on_stop = &killed } },
           "output_limit", "failed", "yes", "run", 123, 1, RV_STOP_OUTPUT_LIMIT, BOTH },
         { { .name = "exactly at the ceiling",
-            .script = { STEPS(HELD, STARTED, { .kind = RV_FAKE_OUTPUT, .data = mebibyte, .n_bytes = sizeof(mebibyte), .n_times = 64 },
-                              ENDED, OBSERVE(ok)), .on_stop = &killed } },
+            .script = { STEPS(HELD, STARTED, FLOOD(RV_STREAM_STDOUT, 64), ENDED, OBSERVE(ok)), .on_stop = &killed } },
           "ok", "completed", "yes", "run", 0, 0, 0, BOTH },
         { { .name = "cancelled before held", .script = { STEPS(TEST, HELD, STARTED, OBSERVE(ok)), .on_stop = &killed_held, .call = cancel } },
           "cancelled", "failed", "no", "start", 130, 1, RV_STOP_CANCELLED, BY_TIMERS },
@@ -247,8 +248,8 @@ static void results(void **state)
         struct bench *b = *state;
 
         for (size_t i = 0; i < RV_N_ELEMENTS(rows); i++) {
-                struct rv_fake_step steps[] = { HELD, STARTED, ENDED, { .kind = RV_FAKE_OBSERVE, .seen = &exit_7, .result = rows[i].text } };
-                struct case_ c = { .name = rows[i].name, .script = { .steps = steps, .n_steps = RV_N_ELEMENTS(steps) } };
+                const struct rv_fake_step steps[] = { HELD, STARTED, ENDED, OBSERVE_WITH(exit_7, rows[i].text) };
+                const struct case_ c = { .name = rows[i].name, .script = { .steps = steps, .n_steps = 4 } };
                 _cleanup_(rv_freep) char *text = NULL;
 
                 perform(b, &c);

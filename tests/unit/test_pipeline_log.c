@@ -11,7 +11,10 @@ static const struct rv_observation
         killed_held = { .started = RV_STARTED_NO, .was_stopped = 1, .is_teardown_complete = 1 };
 
 static const struct rv_fake_step whole_run[] = {
-        { .kind = RV_FAKE_HELD }, { .kind = RV_FAKE_STARTED }, { .kind = RV_FAKE_ENDED }, { .kind = RV_FAKE_OBSERVE, .seen = &ok },
+        { .kind = RV_FAKE_HELD },
+        { .kind = RV_FAKE_STARTED },
+        { .kind = RV_FAKE_ENDED },
+        { .kind = RV_FAKE_OBSERVE, .seen = &ok },
 };
 
 /* No file may grow from now on, but for the log's @n_more bytes: the disk is full. */
@@ -124,10 +127,19 @@ static void log_is_gone(void **state)
 
 /* ---- Started, held, and the decision cannot be made durable ---- */
 
-static const struct rv_fake_step
-        held_first[] = { { .kind = RV_FAKE_HELD, .after_ms = RV_FAKE_AT_ONCE }, { .kind = RV_FAKE_STARTED }, { .kind = RV_FAKE_OBSERVE, .seen = &ok } },
-        held_later[] = { { .kind = RV_FAKE_HELD, .after_ms = 30 }, { .kind = RV_FAKE_STARTED }, { .kind = RV_FAKE_OBSERVE, .seen = &ok } },
-        over_first[] = { { .kind = RV_FAKE_OBSERVE, .after_ms = RV_FAKE_AT_ONCE, .seen = &killed_held, .result = "1" } };
+static const struct rv_fake_step held_first[] = {
+        { .kind = RV_FAKE_HELD, .after_ms = RV_FAKE_AT_ONCE },
+        { .kind = RV_FAKE_STARTED },
+        { .kind = RV_FAKE_OBSERVE, .seen = &ok },
+};
+static const struct rv_fake_step held_later[] = {
+        { .kind = RV_FAKE_HELD, .after_ms = 30 },
+        { .kind = RV_FAKE_STARTED },
+        { .kind = RV_FAKE_OBSERVE, .seen = &ok },
+};
+static const struct rv_fake_step over_first[] = {
+        { .kind = RV_FAKE_OBSERVE, .after_ms = RV_FAKE_AT_ONCE, .seen = &killed_held, .result = "1" },
+};
 
 static const struct {
         struct case_ c;

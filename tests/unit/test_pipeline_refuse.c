@@ -377,7 +377,8 @@ static void expect_refused_by_plan(const struct bench *b, const char *missing)
 static void missing_capabilities(void **state)
 {
         static const struct rv_observation ok = { .started = RV_STARTED_YES, .has_wait_status = 1 };
-        static const struct rv_fake_step steps[] = { { .kind = RV_FAKE_STARTED }, { .kind = RV_FAKE_OBSERVE, .seen = &ok } };
+        static const struct rv_fake_step steps[] = { { .kind = RV_FAKE_STARTED },
+                { .kind = RV_FAKE_OBSERVE, .seen = &ok } };
         struct bench *b = *state;
 
         for (size_t i = 0; i < RV_N_ELEMENTS(capabilities); i++) {
@@ -456,7 +457,8 @@ static const struct {
 static void choosing_a_backend(void **state)
 {
         static const struct rv_observation ok = { .started = RV_STARTED_YES, .has_wait_status = 1 };
-        static const struct rv_fake_step steps[] = { { .kind = RV_FAKE_STARTED }, { .kind = RV_FAKE_OBSERVE, .seen = &ok } };
+        static const struct rv_fake_step steps[] = { { .kind = RV_FAKE_STARTED },
+                { .kind = RV_FAKE_OBSERVE, .seen = &ok } };
         struct bench *b = *state;
 
         for (size_t i = 0; i < RV_N_ELEMENTS(choices); i++) {

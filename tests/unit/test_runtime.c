@@ -241,7 +241,8 @@ static void the_interpreter(void **state)
                 /* Names what was looked at, and where it is set. */
                 if (r < 0 && (!strstr(err.message, o.root) || !strstr(err.message, "/usr/bin/python3") || !strstr(err.message, "runtimes.made-up.python")))
                         fail_msg("%s: %s", interpreters[i].name, err.message);
-                assert_int_equal(rv_runtime_interpreter(&o.runtime, RV_PLAN_JAVASCRIPT, &path, NULL), i == 4 ? -ENOTDIR : -ENOENT);
+                assert_int_equal(rv_runtime_interpreter(&o.runtime, RV_PLAN_JAVASCRIPT, &path, NULL),
+                        i == 4 ? -ENOTDIR : -ENOENT);
                 rv_runtime_close(&o.runtime);
                 tmp_remove(&own);
         }

@@ -135,11 +135,12 @@ static int run_in_session(struct run_verb *v)
                 r = open_outcome(v);
         if (r)
                 return r;
+        /* A terminal is opened once more, which the loop's user may not do. */
+        stream_init(&v->out, &s->loop.host, STDOUT_FILENO, v->options.is_raw);
+        stream_init(&v->err, &s->loop.host, STDERR_FILENO, v->options.is_raw);
         r = session_settle(s, &is_log, &err);
         if (r < 0)
                 return fail(v->options.is_json, 503, is_log ? "the audit log cannot be written" : "reeve cannot start", err.message);
-        stream_init(&v->out, &s->loop.host, STDOUT_FILENO, v->options.is_raw);
-        stream_init(&v->err, &s->loop.host, STDERR_FILENO, v->options.is_raw);
         input = (struct rv_run_input){
                 .tenant = s->tenant->name, .bundle = s->bundle, .bundle_error = s->bundle_error.message,
                 .backend = v->options.backend,

@@ -170,7 +170,7 @@ int run_options_parse(int argc, char **argv, struct run_options *ret)
 
         *ret = (struct run_options){ .value = json_object() };
         argv[0] = name;         /* getopt's own messages begin with it */
-        optind = 1;
+        optind = 0;             /* all of getopt's state, also of words it did not finish */
         while (r == 0 && (id = getopt_long(argc, argv, "+h", options, NULL)) != -1)
                 r = take(ret, id, optarg);
         if (r == 0 && optind < argc)

@@ -1,6 +1,10 @@
 #include "stream.h"
 
+#include "base/fd.h"
+
+#include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -9,7 +13,18 @@
 
 void stream_init(struct stream *s, const struct rv_host *host, int fd, bool is_raw)
 {
-        *s = (struct stream){ .host = host, .fd = fd, .is_filtered = !is_raw && isatty(fd) };
+        char path[32];
+
+        *s = (struct stream){ .host = host, .fd = fd, .own_fd = -EBADF };
+        if (!isatty(fd))
+                return;
+        s->is_filtered = !is_raw;
+        /* A terminal that is ready takes one byte, and blocks a write of more. The description is shared with the
+         * shell, so it is not for us to make it non-blocking. */
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+        s->own_fd = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        if (s->own_fd >= 0)
+                s->fd = s->own_fd;
 }
 
 static bool is_ready(int fd)
@@ -23,15 +38,17 @@ static bool is_ready(int fd)
 static void flush(struct stream *s, size_t leave)
 {
         while (!s->is_broken && s->n_written < s->waiting.size) {
-                size_t n = RV_MIN(s->waiting.size - s->n_written, (size_t)WRITE_BYTES);
+                size_t left = s->waiting.size - s->n_written;
                 ssize_t w;
 
-                if (s->waiting.size - s->n_written <= leave && !is_ready(s->fd))
+                if (left <= leave && !is_ready(s->fd))
                         return;
-                w = write(s->fd, s->waiting.data + s->n_written, n);
-                if (w < 0 && errno == EAGAIN) {         /* somebody made the description non-blocking */
+                w = write(s->fd, s->waiting.data + s->n_written, RV_MIN(left, (size_t)WRITE_BYTES));
+                if (w < 0 && errno == EAGAIN) {         /* a terminal, or somebody made the description non-blocking */
                         struct pollfd p = { .fd = s->fd, .events = POLLOUT };
 
+                        if (left <= leave)
+                                return;
                         (void)poll(&p, 1, -1);
                 } else if (w < 0 && errno != EINTR) {
                         s->is_broken = true;
@@ -90,5 +107,6 @@ void stream_finish(struct stream *s)
         if (s->is_filtered)
                 (void)rv_terminal_finish(&s->terminal, &s->waiting);
         flush(s, 0);
+        s->own_fd = rv_close(s->own_fd);
         rv_buf_fini(&s->waiting);
 }

@@ -21,13 +21,14 @@ struct stream {
         const struct rv_host *host;
         struct rv_host_timer *timer;    /* to try again, while something waits */
         int fd;
+        int own_fd;             /* of a terminal: the same one, non-blocking, or -EBADF */
         bool is_filtered, is_broken;
         struct rv_terminal terminal;
         struct rv_buf waiting;
         size_t n_written;       /* of waiting */
 };
 
-/** stream_init() - pass on to @fd; @host gives timers, or is NULL: then what waits is tried again only by the next put. Context: any. Ownership: borrows @host and @fd; release with stream_finish(). Return: none */
+/** stream_init() - pass on to @fd; @host gives timers, or is NULL: then what waits is tried again only by the next put. Context: with the caller's privilege. Ownership: borrows @host, which need not be ready before the first put, and @fd; release with stream_finish(). Return: none */
 void stream_init(struct stream *s, const struct rv_host *host, int fd, bool is_raw);
 /** stream_put() - pass on some bytes. Context: blocks only when too much waits. Ownership: borrows. Return: none */
 void stream_put(struct stream *s, const void *data, size_t n);

@@ -1,3 +1,4 @@
+#include "request.h"
 #include "spawner.h"
 
 #include "base/fd.h"
@@ -34,33 +35,6 @@ void spawner_removed(struct spawner *s, uint64_t id, int e)
         if (e < 0)
                 snprintf(event.fault_text, sizeof(event.fault_text), "a cgroup of the run could not be removed: %s", strerror(-e));
         spawner_report(s, id, &event, -EBADF);
-}
-
-static bool has_end(const char *text, size_t size)
-{
-        return memchr(text, 0, size) != NULL;
-}
-
-/* Every field of a message from the loop, against the bounds and the configured maxima. */
-static const char *find_fault(const struct spawner *s, const struct rv_spawn_request *q)
-{
-        if (!has_end(q->run_id, sizeof(q->run_id)) || !has_end(q->runtime, sizeof(q->runtime)) || !has_end(q->tenant, sizeof(q->tenant)))
-                return "a name without an end";
-        if (strspn(q->run_id, "0123456789abcdef") != RV_RUN_ID_SIZE - 1)
-                return "the run id";
-        if (q->language > RV_PLAN_JAVASCRIPT)
-                return "the language";
-        if (q->network != RV_PLAN_NETWORK_NONE)
-                return "the network mode";
-        if (q->memory_mib < 128 || q->memory_mib > 2048)
-                return "memory_mib";
-        if (q->pids < 1 || q->pids > s->config->limits.pids)
-                return "pids";
-        if (q->cpus_milli != s->config->limits.cpus_milli)
-                return "cpus";
-        if (!rv_config_tenant(s->config, q->tenant))
-                return "the tenant";
-        return NULL;
 }
 
 /* The named runtime, worked out at its first use. */
@@ -318,7 +292,7 @@ static int launch_in(struct spawner *s, const struct rv_spawn_request *q, const 
 void spawner_launch(struct spawner *s, const struct rv_spawn_request *q, const int fds[RV_SPAWN_FD_MAX_])
 {
         struct failure f = { .fault = RV_BACKEND_FAULT_CAPABILITY, .step = "memory", .err = s->place_error };
-        const char *fault = find_fault(s, q);
+        const char *fault = request_find_fault(s->config, q);
         int r = -EINVAL;
 
         if (fault)

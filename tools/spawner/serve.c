@@ -1,3 +1,4 @@
+#include "request.h"
 #include "spawner.h"
 #include "start.h"
 
@@ -40,32 +41,6 @@ void spawner_report(struct spawner *s, uint64_t id, struct rv_spawn_event *event
                 ;       /* any other failure is the loop's end, which the event loop sees as end of file */
 }
 
-/* One request with its descriptors. Return: 1 got one; 0 the loop is gone; -EBADMSG it breaks the rules. */
-static int receive_request(int fd, struct rv_spawn_request *q, int fds[RV_SPAWN_FD_MAX_], int *ret_n_fds)
-{
-        union {
-                struct cmsghdr head;
-                char bytes[CMSG_SPACE(sizeof(int) * RV_SPAWN_FD_MAX_)];
-        } control = { 0 };
-        struct iovec iov = { .iov_base = q, .iov_len = sizeof(*q) };
-        struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
-        struct cmsghdr *c;
-        ssize_t n;
-
-        *ret_n_fds = 0;
-        n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
-        if (n < 0)
-                return errno == EINTR || errno == EAGAIN ? -EAGAIN : 0;
-        c = CMSG_FIRSTHDR(&message);
-        if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
-                *ret_n_fds = (int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-                memcpy(fds, CMSG_DATA(c), sizeof(int) * (size_t)*ret_n_fds);
-        }
-        if (n == 0)
-                return 0;
-        return n == (ssize_t)sizeof(*q) && !(message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) ? 1 : -EBADMSG;
-}
-
 static void stop(struct spawner *s, uint64_t id)
 {
         for (struct run *run = s->runs; run; run = run->next)
@@ -90,7 +65,7 @@ static void on_channel(struct spawner *s)
         struct rv_spawn_request q = { 0 };
         int fds[RV_SPAWN_FD_MAX_], n_fds, r;
 
-        r = receive_request(s->channel_fd, &q, fds, &n_fds);
+        r = request_receive(s->channel_fd, &q, fds, &n_fds);
         if (r == -EAGAIN)
                 return;
         if (r == 1 && q.kind == RV_SPAWN_REQUEST_START && n_fds == RV_SPAWN_FD_MAX_) {

@@ -1,0 +1,177 @@
+#!/usr/bin/python3
+"""Kills reeve, its spawner, PID 1 of the run and the program, and shows that nothing of it is left.
+
+    kills.py --reeve BINARY [--kills N] [-j N] [--seed N]
+    kills.py --reeve BINARY --points        (BINARY of a build with -Dtest_points=true)
+
+Without --points N kills at random moments over the whole life of a run; with it, at exact moments. In the end one
+more run; then there is no process, cgroup, mount, lock and file of any of them, the log's every decision has
+exactly one outcome, and whoever asked and was not killed itself was answered, within three seconds of the kill.
+Exit status 77 where that cannot be tried (no root).
+"""
+import argparse
+import collections
+import concurrent.futures
+import os
+import random
+import sys
+import time
+
+import common
+
+ANSWER_S = 3
+LIFE_S = 0.15
+TRIES = 10      # the moment is chosen before the run, and may be after it
+
+# The codes that an answer may have after the process was killed: at the very beginning, under way, or too late.
+CODES = {
+    "spawner": {"backend_failed", "backend_lost", "ok"},
+    "init": {"backend_failed", "backend_lost", "ok"},
+    "program": {"signal", "ok"},
+}
+
+
+def check_answer(name, role, answer, codes):
+    if role == "reeve":
+        return []
+    if answer.status is None:
+        return [f"{name}: no end within {ANSWER_S} s of the kill"]
+    o = answer.json
+    if answer.code not in codes:
+        return [f"{name}: wanted one of {sorted(codes)}: {answer}"]
+    faults = []
+    if answer.code == "signal" and (o["exit"]["signal"] != "KILL" or o["started"] != "yes"):
+        faults.append(f"{name}: {answer}")
+    if answer.code == "backend_lost" and o["status"] != "failed":
+        faults.append(f"{name}: {answer}")
+    if answer.code == "backend_failed" and o["started"] != "no":
+        faults.append(f"{name}: {answer}")
+    if answer.status != {"ok": 0, "signal": 137}.get(answer.code, 125):
+        faults.append(f"{name}: {answer}")
+    return faults
+
+
+def try_random(at, number, chance, role):
+    """One run, one kill. (what came of it, faults)."""
+    delay, lasts = chance.uniform(0, LIFE_S), chance.uniform(0, LIFE_S)
+    p = at.start(f"import time\nprint(1, flush=True)\ntime.sleep({lasts:.3f})\n")
+    time.sleep(delay)
+    common.wait_for(p, lambda found: role in found)
+    killed = common.kill(p.pid, role)
+    answer = common.finish(p, ANSWER_S)
+    name = f"kill {number} of {role} after {delay * 1000:.0f} ms"
+    if killed is None:
+        return "too late", [] if answer.code == "ok" else [f"{name}, which was gone: {answer}"]
+    return answer.code or "no answer", check_answer(name, role, answer, CODES.get(role))
+
+
+def one_random(at, number, seed):
+    """Runs until one could be killed. (role, [what came of each], faults)."""
+    chance = random.Random(seed * 1000003 + number)
+    role, all_seen, all_faults = chance.choice(common.ROLES), [], []
+    for _ in range(TRIES):
+        seen, faults = try_random(at, number, chance, role)
+        all_seen.append(seen)
+        all_faults += faults
+        if seen != "too late":
+            break
+    return role, all_seen, all_faults
+
+
+def at_random(opt, at):
+    seen, faults = collections.Counter(), []
+    with concurrent.futures.ThreadPoolExecutor(opt.j) as pool:
+        for role, what, bad in pool.map(lambda i: one_random(at, i, opt.seed), range(opt.kills)):
+            seen.update((role, w) for w in what)
+            faults += bad
+    for (role, what), n in sorted(seen.items()):
+        print(f"{role}: {what}: {n}")
+    return faults
+
+
+LOST, OK = {"backend_lost"}, {"ok"}
+BEGINNING = {"backend_failed", "backend_lost"}
+# point, milliseconds of the pause (0: for ever), whom to kill, in this order; what the answer may say.
+# A run made ahead that dies is replaced by another, which waits at the same point: hence `ok`.
+POINTS = [
+    ("before-clone", 0, ("spawner",), BEGINNING),
+    ("before-clone", 300, ("reeve",), None),
+    ("before-clone", 0, ("reeve", "spawner"), None),
+    ("in-mounts", 0, ("spawner",), BEGINNING),
+    ("in-mounts", 0, ("reeve",), None),
+    ("in-mounts", 300, ("init",), BEGINNING | OK),
+    ("in-mounts", 0, ("spawner", "reeve"), None),
+    ("held", 0, ("spawner",), LOST),
+    ("held", 0, ("reeve",), None),
+    ("held", 0, ("init",), LOST),
+    ("held", 0, ("reeve", "spawner"), None),
+    ("running", 0, ("spawner",), LOST),
+    ("running", 0, ("reeve",), None),
+    ("running", 0, ("init",), LOST),
+    ("running", 300, ("program",), {"signal"}),
+    ("running", 0, ("reeve", "spawner", "init"), None),
+    ("before-answer", 0, ("reeve",), None),
+    ("before-answer", 300, ("spawner",), OK),
+    ("before-answer", 0, ("reeve", "spawner"), None),
+    ("in-teardown", 0, ("spawner",), OK),
+    ("in-teardown", 300, ("reeve",), None),
+    ("in-teardown", 0, ("reeve", "spawner"), None),
+]
+
+
+def one_point(at, point, pause_ms, roles, codes):
+    name = f"{' and '.join(roles)} at {point}"
+    source = "print(1)" if point in ("before-answer", "in-teardown") else "import time\nprint(1, flush=True)\ntime.sleep(10)\n"
+    if codes == BEGINNING | OK:
+        source = "print(1)"
+    p = at.start(source, env={"REEVE_TEST_PAUSE": f"{point}:{pause_ms}" if pause_ms else point})
+    found = common.wait_for(p, lambda t: any(common.name_of(pid) == "@" + point for pid in t.values())
+                            and (roles != ("program",) or "program" in t))
+    if not found:
+        return [f"{name}: never came there: {common.finish(p, ANSWER_S)}"]
+    # From the bottom up, as the tree is found from its top.
+    for role in sorted(roles, key=common.ROLES.index, reverse=True):
+        if common.kill(p.pid, role) is None:
+            return [f"{name}: there is no {role}"]
+    answer = common.finish(p, ANSWER_S + pause_ms / 1000)
+    faults = check_answer(name, "reeve" if codes is None else roles[0], answer, codes)
+    # The answer is given before the cgroups are removed.
+    if codes is None and answer.json and (point != "in-teardown" or answer.code != "ok"):
+        faults.append(f"{name}: an answer from the dead: {answer}")
+    print(f"{name}: {answer.code or 'no answer'}", flush=True)
+    return faults
+
+
+def at_points(at):
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        return [f for bad in pool.map(lambda row: one_point(at, *row), POINTS) for f in bad]
+
+
+def main():
+    a = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    a.add_argument("--reeve", required=True)
+    a.add_argument("--kills", type=int, default=60)
+    a.add_argument("-j", type=int, default=4)
+    a.add_argument("--seed", type=int, default=int(time.time()) % 1000000)
+    a.add_argument("--points", action="store_true")
+    opt = a.parse_args()
+    if os.geteuid() != 0:
+        print("needs root")
+        return 77
+    with common.place(opt.reeve) as at:
+        first = at.run()
+        if first.code != "ok":
+            sys.exit(f"a run without a kill: {first}")
+        if not opt.points:
+            print(f"seed {opt.seed}")
+        faults = at_points(at) if opt.points else at_random(opt, at)
+        last = at.run()
+        if last.code != "ok":
+            faults.append(f"the run after it all: {last}")
+        faults += [f"left: {x}" for x in common.left(at)] + common.check_log(at)
+    print("\n".join(f"FAULT {f}" for f in faults) if faults else "kills: as it should be")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,59 @@
+#include "request.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+int request_receive(int fd, struct rv_spawn_request *ret, int ret_fds[RV_SPAWN_FD_MAX_], int *ret_n_fds)
+{
+        union {
+                struct cmsghdr head;
+                char bytes[CMSG_SPACE(sizeof(int) * RV_SPAWN_FD_MAX_)];
+        } control = { 0 };
+        struct iovec iov = { .iov_base = ret, .iov_len = sizeof(*ret) };
+        /* Not the whole of `control`: what aligns its end would take one descriptor more than `ret_fds` does. */
+        struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+                                  .msg_controllen = CMSG_LEN(sizeof(int) * RV_SPAWN_FD_MAX_) };
+        struct cmsghdr *c;
+        ssize_t n;
+
+        *ret_n_fds = 0;
+        n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+        if (n < 0)
+                return errno == EINTR || errno == EAGAIN ? -EAGAIN : 0;
+        c = CMSG_FIRSTHDR(&message);
+        if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
+                *ret_n_fds = (int)RV_MIN((c->cmsg_len - CMSG_LEN(0)) / sizeof(int), (size_t)RV_SPAWN_FD_MAX_);
+                memcpy(ret_fds, CMSG_DATA(c), sizeof(int) * (size_t)*ret_n_fds);
+        }
+        if (n == 0)
+                return 0;
+        return n == (ssize_t)sizeof(*ret) && !(message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) ? 1 : -EBADMSG;
+}
+
+static bool has_end(const char *text, size_t size)
+{
+        return memchr(text, 0, size) != NULL;
+}
+
+const char *request_find_fault(const struct rv_config *config, const struct rv_spawn_request *q)
+{
+        if (!has_end(q->run_id, sizeof(q->run_id)) || !has_end(q->runtime, sizeof(q->runtime)) || !has_end(q->tenant, sizeof(q->tenant)))
+                return "a name without an end";
+        if (strspn(q->run_id, "0123456789abcdef") != RV_RUN_ID_SIZE - 1)
+                return "the run id";
+        if (q->language > RV_PLAN_JAVASCRIPT)
+                return "the language";
+        if (q->network != RV_PLAN_NETWORK_NONE)
+                return "the network mode";
+        if (q->memory_mib < 128 || q->memory_mib > 2048)
+                return "memory_mib";
+        if (q->pids < 1 || q->pids > config->limits.pids)
+                return "pids";
+        if (q->cpus_milli != config->limits.cpus_milli)
+                return "cpus";
+        if (!rv_config_tenant(config, q->tenant))
+                return "the tenant";
+        return NULL;
+}
