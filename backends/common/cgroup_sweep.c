@@ -19,13 +19,14 @@ static bool is_left_over(const char *name)
 {
         unsigned long long start, now = 0;
         char file[64], text[1024], *p;
-        int pid;
+        int pid, r;
 
         if (sscanf(name, PREFIX "%d.%llu", &pid, &start) != 2)
                 return false;
         snprintf(file, sizeof(file), "/proc/%d/stat", pid);
-        if (rv_cgroup_read(AT_FDCWD, file, text, sizeof(text)) < 0)
-                return true;
+        r = rv_cgroup_read(AT_FDCWD, file, text, sizeof(text));
+        if (r < 0)
+                return r == -ENOENT || r == -ESRCH;     /* for want of descriptors nobody is dead */
         p = strrchr(text, ')');
         /* Killed together with its parent, it waits for the host's init to reap it, which may take its time. */
         if (p && p[1] == ' ' && (p[2] == 'Z' || p[2] == 'X'))

@@ -25,7 +25,8 @@
         X(getegid) X(geteuid) X(getgid) X(getgroups) X(getitimer) X(getpeername) X(getpgid) X(getpgrp) X(getpid)      \
         X(getppid) X(getpriority) X(getrandom) X(getresgid) X(getresuid) X(getrlimit) X(get_robust_list)              \
         X(getrusage) X(getsid) X(getsockname) X(getsockopt) X(get_thread_area) X(gettid) X(gettimeofday) X(getuid)    \
-        X(getxattr) X(inotify_add_watch) X(inotify_init) X(inotify_init1) X(inotify_rm_watch) X(ioprio_get) X(ioprio_set)\
+        X(getxattr) X(inotify_add_watch) X(inotify_init) X(inotify_init1) X(inotify_rm_watch)                         \
+        X(ioprio_get) X(ioprio_set)                                                                                   \
         X(ioctl) X(kill) X(landlock_add_rule) X(landlock_create_ruleset) X(landlock_restrict_self) X(lchown)          \
         X(lgetxattr) X(link) X(linkat) X(listen) X(listxattr) X(llistxattr) X(lremovexattr) X(lseek) X(lsetxattr)     \
         X(lstat) X(madvise) X(membarrier) X(memfd_create) X(mincore) X(mkdir) X(mkdirat) X(mknod) X(mknodat)          \

@@ -55,6 +55,15 @@ static void tell_ready(const struct ns_child *c)
         close(fd);
 }
 
+/* Should the run not die, it must not keep the caller's standard error open: whoever reads that to its end would hang. */
+static void let_go_of_caller(const struct ns_child *c)
+{
+#ifndef __SANITIZE_ADDRESS__
+        STEP("let go of standard error", dup2(STDIN_FILENO, STDERR_FILENO));
+#endif
+        (void)c;
+}
+
 static void await_proceed(const struct ns_child *c)
 {
         struct ns_message m;
@@ -166,6 +175,7 @@ _Noreturn void ns_child_main(struct ns_child *c)
                 fail(c, "join the cgroups", r);
         STEP("unshare the cgroup namespace", unshare(CLONE_NEWCGROUP));
         tell(c, NS_JOINED);
+        let_go_of_caller(c);
         reset_signals();
         umask(022);
         STEP("start a session", setsid());

@@ -1,6 +1,10 @@
 #include "loop/loop.h"
 
+#include <fcntl.h>
 #include <stdio.h>
+#include <unistd.h>
+
+#define LOOP_DESCRIPTORS 6      /* epoll, two pipes, an eventfd */
 
 struct rv_host_timer {
         uv_timer_t uv;
@@ -110,9 +114,30 @@ static void watch_remove(void *ctx, struct rv_host_watch *watch)
         uv_close((uv_handle_t *)&watch->uv, free_handle);
 }
 
+/* libuv does not report it but aborts when it cannot make the pipe of its signal handler. */
+static int check_descriptors(void)
+{
+        int fds[LOOP_DESCRIPTORS], n = 0, r = 0;
+
+        while (n < LOOP_DESCRIPTORS && r == 0) {
+                fds[n] = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+                if (fds[n] >= 0)
+                        n++;
+                else
+                        r = rv_raise(-errno);
+        }
+        while (n > 0)
+                close(fds[--n]);
+        return r;
+}
+
 int rv_loop_init(struct rv_loop *loop)
 {
         int r;
+
+        r = check_descriptors();
+        if (r < 0)
+                return rv_trace(r);
 
         *loop = (struct rv_loop){
                 .host = { .struct_size = sizeof(loop->host), .abi_major = RV_BACKEND_ABI_MAJOR, .abi_minor = RV_BACKEND_ABI_MINOR,

@@ -87,7 +87,8 @@ def finish(p, within_s):
     except subprocess.TimeoutExpired:
         status = None
         p.kill()
-        p.communicate()
+        with contextlib.suppress(subprocess.TimeoutExpired):     # another may hold its standard error open
+            p.communicate(timeout=2)
     p.answer.seek(0)
     text = p.answer.read()
     p.answer.close()

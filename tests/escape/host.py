@@ -2,6 +2,7 @@
 import base64
 import contextlib
 import ctypes
+import fcntl
 import json
 import os
 import re
@@ -9,6 +10,7 @@ import secrets
 import signal
 import socket
 import stat
+import struct
 import subprocess
 import time
 import zlib
@@ -19,7 +21,7 @@ DEVICES = ("null", "zero", "full", "random", "urandom")
 SETTINGS = ("kernel/core_pattern", "kernel/hostname", "kernel/domainname", "kernel/modprobe", "kernel/panic", "kernel/sysrq", "kernel/shmmax", "kernel/msgmni",
             "vm/overcommit_memory", "vm/drop_caches", "vm/swappiness", "user/max_user_namespaces", "fs/suid_dumpable", "fs/aio-nr", "fs/mqueue/msg_max",
             "net/ipv4/ip_forward", "net/ipv4/ping_group_range", "kernel/unprivileged_bpf_disabled")
-CLONE_NEWUTS = 0x4000000
+CLONE_NEWUTS, F_OFD_SETLK = 0x4000000, 37
 
 
 def read(path):
@@ -41,7 +43,7 @@ def give_host_a_name():
 class Harness:
     def __init__(self, reeve, probe, directory):
         self.reeve, self.directory = reeve, directory
-        first = 2000000 + os.getpid() % 60 * 1000
+        first = 2200000 + os.getpid() % 60 * 1000      # not of the default range: others may be using that
         self.uids = (first, first + 999) if os.geteuid() == 0 else None
         self.config = os.path.join(directory, "reeve.yaml")
         config = {"state_dir": os.path.join(directory, "state"), "tenants": {"local": {}}}
@@ -54,6 +56,8 @@ class Harness:
         os.chmod(self.cwd, 0o777)
         with open(probe, "rb") as f:
             self.probe = base64.b64encode(zlib.compress(f.read(), 9)).decode()
+        self.locked = os.open(self.config, os.O_RDWR | os.O_CLOEXEC)
+        fcntl.fcntl(self.locked, F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, 0, 0, 0))
         self.owners = set()      # process ids by which the cgroups of this harness's runs are named
         self.host_name = give_host_a_name()
         self.secret = "ESCAPE_" + secrets.token_hex(8)

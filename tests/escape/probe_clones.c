@@ -1,7 +1,8 @@
 /*
  * probe_clones.c - the ways to a namespace, or into another one
  *
- * Each flag is asked for together with CLONE_NEWUSER, with which an ordinary user would get it from the kernel.
+ * unshare and clone3 ask for each flag together with CLONE_NEWUSER, with which an ordinary user would get it from
+ * the kernel. clone asks for it alone: the kernel then says EPERM and the filter, if it knows the flag, ENOSYS.
  */
 #include "probe.h"
 
@@ -103,7 +104,7 @@ static void each_flag(void)
                 if (namespaces[i].flag == CLONE_NEWTIME)
                         continue;       /* its bit is one of the exit signal's in clone(2) */
                 snprintf(check, sizeof(check), "5/namespaces/clone-%s", namespaces[i].name);
-                say_in_child(check, do_clone, &flags);
+                say_in_child(check, do_clone, &namespaces[i].flag);
         }
 }
 
@@ -139,10 +140,9 @@ static void *return_argument(void *arg)
 
 void probe_clones(void)
 {
-        static const unsigned long none = 0, high = HIGH, high_user = HIGH | CLONE_NEWUSER, high_net = HIGH | CLONE_NEWNET,
-                                   parent = 0xb702 /* NS_GET_PARENT */, userns = 0xb701 /* NS_GET_USERNS */,
+        static const unsigned long none = 0, high = HIGH, files = CLONE_FILES, high_user = HIGH | CLONE_NEWUSER,
+                                   high_net = HIGH | CLONE_NEWNET, parent = 0xb702 /* NS_GET_PARENT */, userns = 0xb701 /* NS_GET_USERNS */,
                                    all = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET;
-        static const unsigned long files = CLONE_FILES;
         pthread_t thread;
         void *back = NULL;
         int token;
@@ -161,6 +161,7 @@ void probe_clones(void)
         say_in_child("5/seccomp/clone3-plain", do_clone3, &none);
 
         /* The C library tries clone3 first and must take ENOSYS for "use clone". */
-        works = pthread_create(&thread, NULL, return_argument, &token) == 0 && pthread_join(thread, &back) == 0 && back == &token;
+        works = pthread_create(&thread, NULL, return_argument, &token) == 0 && pthread_join(thread, &back) == 0 &&
+                back == &token;
         say("10/37-clone3-enosys-threads-work", "%s", works ? "yes" : "no");
 }

@@ -9,6 +9,7 @@
 #include <linux/capability.h>
 #include <linux/random.h>
 #include <linux/securebits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -60,12 +61,24 @@ static void *say_thread(void *arg)
         return NULL;
 }
 
+/* Init needs capabilities to give the program its ids, and drops them when the program is under way. */
+static void await_init(void)
+{
+        char value[128] = "";
+
+        for (int i = 0; i < 2000 && strspn(value, "0") != 16; i++) {
+                poll(NULL, 0, 1);
+                read_status("/proc/1/status", "CapPrm", value, sizeof(value));
+        }
+}
+
 static void status(void)
 {
         static const char *const own[] = { "Uid", "Gid", "SigBlk", "SigPnd" };
         char check[64], value[128];
         pthread_t thread;
 
+        await_init();
         for (size_t i = 0; i < N_ELEMENTS(fields); i++) {
                 read_status("/proc/self/status", fields[i], value, sizeof(value));
                 snprintf(check, sizeof(check), "9/amicontained/%s", fields[i]);
@@ -140,7 +153,8 @@ static long make_node(const void *arg)
 
 static long set_file_capability(const void *arg)
 {
-        static const struct vfs_cap_data all = { VFS_CAP_REVISION_2 | VFS_CAP_FLAGS_EFFECTIVE, { { ~0u, ~0u }, { ~0u, ~0u } } };
+        static const struct vfs_cap_data all = { VFS_CAP_REVISION_2 | VFS_CAP_FLAGS_EFFECTIVE,
+                                                 { { ~0u, ~0u }, { ~0u, ~0u } } };
 
         return setxattr(arg, "security.capability", &all, sizeof(all), 0);
 }

@@ -77,7 +77,8 @@ def programs(h):
     found = []
     with h.listening():
         for name in ("files", "proc", "facts"):
-            found += lines_of(h.run(h.source("common.py", name + ".py"), env={"HOST_NAME": h.host_name, "SECRET_NAME": h.secret}), name)
+            found += lines_of(h.run(h.source("common.py", name + ".py"), env={"HOST_NAME": h.host_name, "SECRET_NAME": h.secret,
+                                                                              "LOCKED_INODE": str(os.fstat(h.locked).st_ino)}), name)
         return found + lines_of(h.run(h.source("node.cjs"), "javascript"), "node")
 
 

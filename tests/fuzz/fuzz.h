@@ -29,7 +29,8 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 /* A property that has to hold whatever the input is. The rest of the arguments is printf's, for a person. */
 #define FUZZ_CHECK(expr, ...) ((expr) ? (void)0 : fuzz_fail(#expr, __FILE__, __LINE__, "" __VA_ARGS__))
 
-static inline _Noreturn void RV_PRINTF(4, 5) fuzz_fail(const char *expr, const char *file, int line, const char *fmt, ...)
+RV_PRINTF(4, 5)
+static inline _Noreturn void fuzz_fail(const char *expr, const char *file, int line, const char *fmt, ...)
 {
         va_list ap;
 

@@ -16,9 +16,9 @@ static size_t take_subpart(const uint8_t *p, size_t n, bool *ret_is_well_formed)
         static const struct {
                 uint8_t first, last, low, high, n_more;
         } table[] = {
-                { 0x00, 0x7f, 0, 0, 0 },       { 0xc2, 0xdf, 0x80, 0xbf, 1 }, { 0xe0, 0xe0, 0xa0, 0xbf, 2 }, { 0xe1, 0xec, 0x80, 0xbf, 2 },
-                { 0xed, 0xed, 0x80, 0x9f, 2 }, { 0xee, 0xef, 0x80, 0xbf, 2 }, { 0xf0, 0xf0, 0x90, 0xbf, 3 }, { 0xf1, 0xf3, 0x80, 0xbf, 3 },
-                { 0xf4, 0xf4, 0x80, 0x8f, 3 },
+                { 0x00, 0x7f, 0, 0, 0 },       { 0xc2, 0xdf, 0x80, 0xbf, 1 }, { 0xe0, 0xe0, 0xa0, 0xbf, 2 },
+                { 0xe1, 0xec, 0x80, 0xbf, 2 }, { 0xed, 0xed, 0x80, 0x9f, 2 }, { 0xee, 0xef, 0x80, 0xbf, 2 },
+                { 0xf0, 0xf0, 0x90, 0xbf, 3 }, { 0xf1, 0xf3, 0x80, 0xbf, 3 }, { 0xf4, 0xf4, 0x80, 0x8f, 3 },
         };
 
         *ret_is_well_formed = false;
@@ -62,8 +62,8 @@ static void decode(const uint8_t *p, size_t n, size_t max_characters, struct exp
 }
 
 /* @step: a piece's size; 0: sizes from a sequence that @seed begins. */
-static void check_split(const uint8_t *data, size_t n, const struct expected *wanted, size_t max_characters, size_t step,
-        uint32_t seed)
+static void check_split(const uint8_t *data, size_t n, const struct expected *wanted, size_t max_characters,
+                        size_t step, uint32_t seed)
 {
         struct rv_capture c;
         size_t characters = 0, at = 0;
@@ -82,7 +82,8 @@ static void check_split(const uint8_t *data, size_t n, const struct expected *wa
         }
         FUZZ_CHECK(rv_capture_finish(&c) == 0);
         FUZZ_CHECK(c.bytes == n && c.characters == wanted->characters, "%zu for %zu", c.characters, wanted->characters);
-        FUZZ_CHECK(c.text.size == wanted->text.size && (c.text.size == 0 || memcmp(c.text.data, wanted->text.data, c.text.size) == 0));
+        FUZZ_CHECK(c.text.size == wanted->text.size);
+        FUZZ_CHECK(c.text.size == 0 || memcmp(c.text.data, wanted->text.data, c.text.size) == 0);
         FUZZ_CHECK(c.has_invalid_utf8 == wanted->has_invalid_utf8 && c.is_truncated == wanted->is_truncated);
         FUZZ_CHECK(rv_utf8_check(c.text.data ? c.text.data : "", c.text.size, &characters) && characters == c.characters);
         rv_capture_fini(&c);

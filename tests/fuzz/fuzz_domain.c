@@ -77,7 +77,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         FUZZ_CHECK(r == rv_domain_parse((const char *)data, size, (char[RV_DOMAIN_SIZE]){ 0 }, NULL));
         if (r) {
                 FUZZ_CHECK(r == RV_DOMAIN_E_INVALID && memcmp(name, untouched, sizeof(name)) == 0);
-                FUZZ_CHECK(fault.code == RV_FAULT_UNSUPPORTED || fault.code == RV_FAULT_LENGTH || fault.code == RV_FAULT_PATTERN);
+                FUZZ_CHECK(fault.code == RV_FAULT_UNSUPPORTED || fault.code == RV_FAULT_LENGTH ||
+                           fault.code == RV_FAULT_PATTERN);
                 FUZZ_CHECK(fuzz_is_line(fault.message), "%s", fault.message);
                 return 0;
         }

@@ -78,7 +78,8 @@ static void timer_stop(void *ctx, struct rv_host_timer *timer)
         }
 }
 
-static int watch_add(void *ctx, int fd, uint32_t events, void (*cb)(void *arg, uint32_t events), void *arg, struct rv_host_watch **ret)
+static int watch_add(void *ctx, int fd, uint32_t events, void (*cb)(void *arg, uint32_t events), void *arg,
+                     struct rv_host_watch **ret)
 {
         for (size_t i = 0; i < N_WATCHES; i++)
                 if (!w.watches[i].is_used) {
@@ -178,18 +179,20 @@ static void on_released(void *ctx, struct rv_run *run, int is_clean)
 }
 
 static const struct rv_host host = {
-        .struct_size = sizeof(host), .abi_major = RV_BACKEND_ABI_MAJOR, .abi_minor = RV_BACKEND_ABI_MINOR, .log = host_log,
-        .timer_start = timer_start, .timer_stop = timer_stop, .watch_add = watch_add, .watch_remove = watch_remove,
-        .spawn_start = spawn_start, .spawn_stop = spawn_stop, .output = on_output, .held = on_held, .started = on_started,
-        .ended = on_ended, .observe = on_observe, .released = on_released,
+        .struct_size = sizeof(host), .abi_major = RV_BACKEND_ABI_MAJOR, .abi_minor = RV_BACKEND_ABI_MINOR,
+        .log = host_log, .timer_start = timer_start, .timer_stop = timer_stop, .watch_add = watch_add,
+        .watch_remove = watch_remove, .spawn_start = spawn_start, .spawn_stop = spawn_stop, .output = on_output,
+        .held = on_held, .started = on_started, .ended = on_ended, .observe = on_observe, .released = on_released,
 };
 
 static void dispatch(void)
 {
         for (size_t i = 0; i < N_WATCHES; i++) {
                 struct rv_host_watch *watch = &w.watches[i];
-                struct pollfd p = { .fd = watch->fd, .events = (short)((watch->events & RV_WATCH_READ ? POLLIN : 0) | (watch->events & RV_WATCH_WRITE ? POLLOUT : 0)) };
+                struct pollfd p = { .fd = watch->fd };
 
+                p.events |= watch->events & RV_WATCH_READ ? POLLIN : 0;
+                p.events |= watch->events & RV_WATCH_WRITE ? POLLOUT : 0;
                 if (watch->is_used && poll(&p, 1, 0) > 0)
                         watch->cb(watch->arg, watch->events);
         }
@@ -209,9 +212,12 @@ static void fire_timers(void)
 /* A report with the times that an input may choose: absolute, or as far from now as it says. */
 static void init_reports(struct fuzz_cursor *in)
 {
-        struct rv_init_report m = { .kind = fuzz_byte(in) % 5, .fault_errno = fuzz_byte(in), .wait_status = fuzz_byte(in) };
-        uint8_t how = fuzz_byte(in);
+        struct rv_init_report m = { .kind = fuzz_byte(in) % 5 };
+        uint8_t how;
 
+        m.fault_errno = fuzz_byte(in);
+        m.wait_status = fuzz_byte(in);
+        how = fuzz_byte(in);
         fuzz_bytes(in, &m.start_us, how & 1 ? 8 : 2);
         fuzz_bytes(in, &m.end_us, how & 2 ? 8 : 2);
         if (how & 4)
@@ -253,15 +259,25 @@ static void program_closes(void)
         w.stdin_fd = rv_close(w.stdin_fd);
 }
 
+static bool may_tell(enum rv_spawn_event_kind kind)
+{
+        switch (kind) {
+        case RV_SPAWN_HELD: return w.spawner == ASKED;
+        case RV_SPAWN_FAILED: return w.spawner == ASKED || (w.spawner == HELD && !w.n_started);
+        case RV_SPAWN_ENDED: return w.spawner == HELD;
+        case RV_SPAWN_REMOVED: return w.spawner == ENDED;
+        case RV_SPAWN_LOST: break;
+        }
+        return w.spawner != NOT_ASKED && w.spawner != REMOVED;
+}
+
 /* The next event, if the spawner could send it now. */
 static void spawner_tells(struct fuzz_cursor *in, enum rv_spawn_event_kind kind)
 {
         struct rv_spawn_event e = { .struct_size = sizeof(e), .kind = kind, .result_fd = -1 };
         bool is_last = kind == RV_SPAWN_REMOVED || kind == RV_SPAWN_LOST;
 
-        if (w.spawner == NOT_ASKED || w.spawner == REMOVED || (kind == RV_SPAWN_HELD && w.spawner != ASKED) ||
-            (kind == RV_SPAWN_ENDED && w.spawner != HELD) || (kind == RV_SPAWN_FAILED && (w.spawner > HELD || w.n_started)) ||
-            (kind == RV_SPAWN_REMOVED && w.spawner != ENDED))
+        if (!may_tell(kind))
                 return;
         if (kind == RV_SPAWN_FAILED || kind == RV_SPAWN_LOST) {
                 e.fault = kind == RV_SPAWN_FAILED ? 1 + fuzz_byte(in) % 5 : 0;
@@ -343,15 +359,17 @@ static void end(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        struct rv_plan plan = { .struct_size = sizeof(plan), .run_id = "0123456789abcdef0123456789abcdef", .tenant = "local", .runtime = "host", .timeout_s = 30,
-                                .memory_mib = 128, .pids = 64, .source = "1", .source_bytes = 1, .collect_ms = 1000, .teardown_ms = 1000 };
+        struct rv_plan plan = { .struct_size = sizeof(plan), .run_id = "0123456789abcdef0123456789abcdef", .tenant = "local",
+                                .runtime = "host", .timeout_s = 30, .memory_mib = 128, .pids = 64, .source = "1",
+                                .source_bytes = 1, .collect_ms = 1000, .teardown_ms = 1000 };
         struct fuzz_cursor in = { data, size };
         uint8_t how = fuzz_byte(&in);
         int next_before = copy_fd(0), next_after;
 
         close(next_before);
         signal(SIGPIPE, SIG_IGN);       /* as the core has it */
-        w = (struct world){ .init_fd = -EBADF, .stdin_fd = -EBADF, .out_fds = { -EBADF, -EBADF }, .begin_us = rv_boot_us(), .releases_at_once = how & 1 };
+        w = (struct world){ .init_fd = -EBADF, .stdin_fd = -EBADF, .out_fds = { -EBADF, -EBADF },
+                            .begin_us = rv_boot_us(), .releases_at_once = how & 1 };
         plan.stdin_data = "input";
         plan.stdin_bytes = how & 2 ? 5 : 0;
         FUZZ_CHECK(rv_namespace_backend.configure(&host, &w.state) == 0);

@@ -78,7 +78,8 @@ static void put_cache(const char *segment, const char *text, size_t n, const cha
 {
         _cleanup_(rv_buf_fini) struct rv_buf out = { 0 };
         const char *end = n_bytes ? memrchr(bytes, '\n', n_bytes) : NULL;
-        const char *before = end ? memrchr(bytes, '\n', (size_t)(end - bytes)) : NULL, *line = before ? before + 1 : bytes;
+        const char *before = end ? memrchr(bytes, '\n', (size_t)(end - bytes)) : NULL;
+        const char *line = before ? before + 1 : bytes;
         char hex[RV_SHA256_HEX_SIZE];
 
         for (size_t i = 0; i < n; i++) {
@@ -103,7 +104,8 @@ static json_t *check_line(const char *line, size_t n, struct chain *chain, bool 
         _cleanup_(rv_buf_fini) struct rv_buf again = { 0 };
         json_t *record = json_loadb(line, n, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
 
-        FUZZ_CHECK(record && rv_json_canonical(record, &again) == 0 && again.size == n && memcmp(again.data, line, n) == 0);
+        FUZZ_CHECK(record && rv_json_canonical(record, &again) == 0 && again.size == n &&
+                   memcmp(again.data, line, n) == 0);
         /* The number of a line that was found is only known by who continues it. */
         FUZZ_CHECK(is_first || json_integer_value(json_object_get(record, "seq")) == chain->seq + 1);
         FUZZ_CHECK(strcmp(rv_json_get_string(record, "prev", ""), chain->sha256) == 0);

@@ -86,8 +86,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 return 0;
         }
         FUZZ_CHECK(r == RV_NPMREQ_E_INVALID && !p.name && !p.requested && !p.constraint);
-        FUZZ_CHECK(fault.code == RV_FAULT_MISSING || fault.code == RV_FAULT_UNSUPPORTED || fault.code == RV_FAULT_PATTERN ||
-                   fault.code == RV_FAULT_LENGTH);
+        FUZZ_CHECK(fault.code == RV_FAULT_MISSING || fault.code == RV_FAULT_UNSUPPORTED ||
+                   fault.code == RV_FAULT_PATTERN || fault.code == RV_FAULT_LENGTH);
         FUZZ_CHECK(fuzz_is_line(fault.message), "%s", fault.message);
         return 0;
 }

@@ -34,7 +34,8 @@ static void check_within(const struct rv_payload *p, size_t size)
                 FUZZ_CHECK(n == 0 || p->env[n] == p->env[n - 1] + strlen(p->env[n - 1]) + 1);
         }
         FUZZ_CHECK(p->source >= p->bytes && p->source + p->source_bytes == end);
-        FUZZ_CHECK(n == 0 ? p->source == p->bytes + sizeof(struct rv_payload_head) : p->source == strchr(p->env[n - 1], 0) + 1);
+        FUZZ_CHECK(n == 0 ? p->source == p->bytes + sizeof(struct rv_payload_head) :
+                   p->source == strchr(p->env[n - 1], 0) + 1);
 }
 
 static void check_file(const uint8_t *data, size_t size)

@@ -111,7 +111,8 @@ static void check_bounds(const struct rv_request *q)
         FUZZ_CHECK(characters == q->source_characters && characters >= 1 && characters <= RV_BOUND_MAX(source));
         FUZZ_CHECK(q->timeout_s >= RV_BOUND_MIN(timeout_s) && q->timeout_s <= RV_BOUND_MAX(timeout_s));
         FUZZ_CHECK(q->memory_mib >= RV_BOUND_MIN(memory_mib) && q->memory_mib <= RV_BOUND_MAX(memory_mib));
-        FUZZ_CHECK(q->n_packages <= RV_BOUND_MAX(packages) && q->n_env <= RV_BOUND_MAX(env) && q->n_domains <= RV_BOUND_MAX(domains));
+        FUZZ_CHECK(q->n_packages <= RV_BOUND_MAX(packages) && q->n_env <= RV_BOUND_MAX(env) &&
+                   q->n_domains <= RV_BOUND_MAX(domains));
         for (size_t i = 1; i < q->n_packages; i++)
                 FUZZ_CHECK(rv_package_compare(&q->packages[i - 1], &q->packages[i]) < 0);
         for (size_t i = 0; i < q->n_env; i++) {
@@ -125,7 +126,8 @@ static void check_bounds(const struct rv_request *q)
         FUZZ_CHECK((q->n_domains > 0) == (q->network_mode == RV_NETWORK_DOMAINS));
         for (size_t i = 1; i < q->n_domains; i++)
                 FUZZ_CHECK(strcmp(q->domains[i - 1], q->domains[i]) < 0);
-        FUZZ_CHECK(q->stdin_data && rv_utf8_check(q->stdin_data, q->stdin_bytes, &characters) && characters <= RV_BOUND_MAX(input));
+        FUZZ_CHECK(q->stdin_data && rv_utf8_check(q->stdin_data, q->stdin_bytes, &characters) &&
+                   characters <= RV_BOUND_MAX(input));
 }
 
 /* The canonical text of a request is a request, whose canonical text it is. */

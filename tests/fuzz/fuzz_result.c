@@ -26,13 +26,16 @@ static void check_accepted(const char *raw, size_t n_raw, const struct rv_buf *c
         json_error_t e = { 0 };
 
         check_harmless(compact->data, compact->size);
-        FUZZ_CHECK(rv_result_json_compact(compact->data, compact->size, RV_RESULT_DEPTH_MAX, &again, note, sizeof(note)) == 0,
+        FUZZ_CHECK(rv_result_json_compact(compact->data, compact->size, RV_RESULT_DEPTH_MAX, &again, note,
+                                          sizeof(note)) == 0,
                    "%s: %s", compact->data, note);
         FUZZ_CHECK(again.size == compact->size && memcmp(again.data, compact->data, again.size) == 0, "%s\n%s", compact->data,
                    again.data);
         before = json_loadb(raw, n_raw, JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &e);
-        after = json_loadb(compact->data, compact->size, JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, NULL);
-        FUZZ_CHECK(before || json_error_code(&e) == json_error_null_byte_in_key || json_error_code(&e) == json_error_numeric_overflow,
+        after = json_loadb(compact->data, compact->size, JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES,
+                           NULL);
+        FUZZ_CHECK(before || json_error_code(&e) == json_error_null_byte_in_key ||
+                   json_error_code(&e) == json_error_numeric_overflow,
                    "jansson: %s", e.text);
         FUZZ_CHECK(!before || (after && json_equal(before, after)), "%s", compact->data);
 }
@@ -68,7 +71,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         FUZZ_CHECK(out.size == 4 && strncmp(note, "not usable as JSON: ", 20) == 0 && fuzz_is_line(note), "%s", note);
         /* jansson reads over a NUL that follows a number or a literal. */
         if (!is_own_rule(note) && !(size && memchr(data, 0, size))) {
-                json_t *value = json_loadb((const char *)data, size, JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, NULL);
+                json_t *value = json_loadb((const char *)data, size,
+                                           JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, NULL);
 
                 FUZZ_CHECK(!value, "jansson takes what is refused: %s", note);
         }

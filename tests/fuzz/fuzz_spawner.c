@@ -41,7 +41,8 @@ static void send_message(int fd, const void *data, size_t size, int n_fds)
         for (int i = 0; i < n_fds; i++)
                 fds[i] = fd;
         if (n_fds) {
-                control.head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int) * (size_t)n_fds), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS };
+                control.head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int) * (size_t)n_fds),
+                                                 .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS };
                 memcpy(CMSG_DATA(&control.head), fds, sizeof(int) * (size_t)n_fds);
                 message.msg_control = &control;
                 message.msg_controllen = CMSG_SPACE(sizeof(int) * (size_t)n_fds);
@@ -63,7 +64,8 @@ static void check_request(const struct rv_spawn_request *q)
         FUZZ_CHECK(strcmp(q->tenant, "local") == 0 || strcmp(q->tenant, "team-a") == 0, "%s", q->tenant);
         FUZZ_CHECK(q->language == RV_PLAN_PYTHON || q->language == RV_PLAN_JAVASCRIPT);
         FUZZ_CHECK(q->network == RV_PLAN_NETWORK_NONE);
-        FUZZ_CHECK(q->memory_mib >= 128 && q->memory_mib <= 2048 && q->pids >= 1 && q->pids <= 64 && q->cpus_milli == 1500);
+        FUZZ_CHECK(q->memory_mib >= 128 && q->memory_mib <= 2048 && q->pids >= 1 && q->pids <= 64 &&
+                   q->cpus_milli == 1500);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -11,7 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum grammar_part { GRAMMAR_POLICY, GRAMMAR_SECTION, GRAMMAR_RULE, GRAMMAR_MATCH, GRAMMAR_STATEMENT, GRAMMAR_EXPRESSION, _GRAMMAR_PART_MAX };
+enum grammar_part { GRAMMAR_POLICY, GRAMMAR_SECTION, GRAMMAR_RULE, GRAMMAR_MATCH, GRAMMAR_STATEMENT,
+                    GRAMMAR_EXPRESSION, _GRAMMAR_PART_MAX };
 
 /* Writes a part of a policy to @out, at most @max bytes without a NUL. Returns its size; a text that does not fit is cut. */
 size_t grammar_make(enum grammar_part part, uint64_t seed, char *out, size_t max);

@@ -1,6 +1,6 @@
 /*
- * Replays kept inputs through a fuzz target: every file of the directories named, each in memory of its exact size,
- * so that a build with sanitizers finds what reads past the end. Needs no libFuzzer and any compiler will do. A
+ * Replays kept inputs through a fuzz target: every file of the directories named, of one whose name ends in .lines
+ * every line, each input in memory of its exact size, so that a build with sanitizers finds what reads past the end. Needs no libFuzzer and any compiler will do. A
  * directory that is missing or empty is a failure: a test that tests nothing must not pass.
  */
 #include "fuzz.h"
@@ -15,35 +15,64 @@
 #define INPUT_BYTES_MAX ((size_t)8 << 20)
 
 static char path[4096];
+static size_t line;          /* in it; 0: all of it is one input */
+static size_t n_replayed;
 
 static void on_abort(int signal_number)
 {
-        static const char text[] = "while replaying ";
+        char text[sizeof(path) + 64];
+        int n = snprintf(text, sizeof(text), line ? "while replaying %s:%zu\n" : "while replaying %s\n", path, line);
 
         (void)signal_number;
-        (void)!write(STDERR_FILENO, text, sizeof(text) - 1);
-        (void)!write(STDERR_FILENO, path, strlen(path));
-        (void)!write(STDERR_FILENO, "\n", 1);
+        (void)!write(STDERR_FILENO, text, (size_t)n);
+}
+
+static int replay_one(const char *data, size_t n)
+{
+        uint8_t *exact = malloc(n ? n : 1);
+        int r;
+
+        if (!exact)
+                return 1;
+        if (n)
+                memcpy(exact, data, n);
+        r = LLVMFuzzerTestOneInput(exact, n);
+        free(exact);
+        n_replayed++;
+        return r != 0;
+}
+
+static int replay_lines(const char *data, size_t n)
+{
+        const char *end = data + n;
+        int r = 0;
+
+        while (data < end) {
+                const char *newline = memchr(data, '\n', (size_t)(end - data));
+
+                line++;
+                r |= replay_one(data, (size_t)((newline ? newline : end) - data));
+                data = newline ? newline + 1 : end;
+        }
+        return r;
 }
 
 static int replay(const char *dir, const char *name)
 {
         _cleanup_(rv_buf_fini) struct rv_buf b = { 0 };
-        uint8_t *exact;
+        const char *suffix = strrchr(name, '.');
         int r;
 
+        line = 0;
         snprintf(path, sizeof(path), "%s/%s", dir, name);
         r = rv_read_file_at(AT_FDCWD, path, INPUT_BYTES_MAX, &b);
-        exact = r < 0 ? NULL : malloc(b.size ? b.size : 1);
-        if (!exact) {
-                fprintf(stderr, "%s: %s\n", path, strerror(r < 0 ? -r : ENOMEM));
+        if (r < 0) {
+                fprintf(stderr, "%s: %s\n", path, strerror(-r));
                 return 1;
         }
-        if (b.size)
-                memcpy(exact, b.data, b.size);
-        r = LLVMFuzzerTestOneInput(exact, b.size);
-        free(exact);
-        return r != 0;
+        if (suffix && strcmp(suffix, ".lines") == 0)
+                return replay_lines(b.data, b.size);
+        return replay_one(b.data, b.size);
 }
 
 static int is_shown(const struct dirent *e)
@@ -63,8 +92,6 @@ static int replay_all(const char *dir)
                 free(entries[i]);
         }
         free(entries);
-        if (n > 0)
-                printf("%s: %d inputs replayed\n", dir, n);
         return r;
 }
 
@@ -77,5 +104,6 @@ int main(int argc, char **argv)
                 fprintf(stderr, "usage: %s DIRECTORY…\n", argv[0]);
         for (int i = 1; i < argc; i++)
                 r |= replay_all(argv[i]);
+        printf("%zu inputs replayed\n", n_replayed);
         return r;
 }

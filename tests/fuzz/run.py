@@ -3,7 +3,7 @@
 
     tests/fuzz/run.py --build DIRECTORY [--seconds N] [--continue] [--merge] [PARSER…]
 
-Each target starts from tests/fuzz/corpus/PARSER with the words of tests/fuzz/PARSER.dict and runs for N seconds (5).
+Each target starts from tests/fuzz/corpus/PARSER (of a file named *.lines each line is an input) with the words of tests/fuzz/PARSER.dict and runs for N seconds (5).
 What it finds beyond the corpus is left in DIRECTORY/fuzz/PARSER, with --continue a start for the next run. An input
 that crashes, hangs, leaks or breaks a property is left in DIRECTORY/fuzz/PARSER-found; the exit status is then 1. To see it
 again:
@@ -43,6 +43,11 @@ def command_of(build, name):
     return command + (["-dict=" + words] if os.path.exists(words) else [])
 
 
+def read(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
 def run(command):
     p = subprocess.run(command, capture_output=True, check=False, env={**os.environ, **ENVIRONMENT})
     return p.returncode, (p.stderr + p.stdout).decode(errors="replace")
@@ -51,6 +56,18 @@ def run(command):
 def number(pattern, text, which):
     found = re.findall(pattern, text)
     return int(found[which]) if found else 0
+
+
+def expand(corpus, into):
+    """Writes each line of the corpus's *.lines files as a file of its own, which is how libFuzzer wants them."""
+    shutil.rmtree(into, ignore_errors=True)
+    os.makedirs(into)
+    lines = [l for n in os.listdir(corpus) if n.endswith(".lines")
+             for l in read(os.path.join(corpus, n)).rstrip(b"\n").split(b"\n")]
+    for number_of_line, line in enumerate(lines):
+        with open(os.path.join(into, str(number_of_line)), "wb") as f:
+            f.write(line)
+    return into
 
 
 def fuzz(build, name, seconds, is_continued):
@@ -62,7 +79,8 @@ def fuzz(build, name, seconds, is_continued):
     os.makedirs(work + "-found", exist_ok=True)
     before = set(os.listdir(work))
     status, text = run(command_of(build, name) + [f"-max_total_time={seconds}", "-print_final_stats=1", "-reload=0",
-                                                  f"-artifact_prefix={work}-found/", work, corpus])
+                                                  f"-artifact_prefix={work}-found/", work, corpus,
+                                                  expand(corpus, work + "-lines")])
     n_executions, n_new = number(r"number_of_executed_units: *(\d+)", text, -1), len(set(os.listdir(work)) - before)
     coverage = [number(r"INITED\s+cov: (\d+)", text, 0), number(r"\bcov: (\d+)", text, -1)]
     print(f"{name}: {n_executions} executions, coverage {coverage[0]} to {coverage[1]} edges, {n_new} new inputs", flush=True)
@@ -74,12 +92,18 @@ def fuzz(build, name, seconds, is_continued):
 
 
 def merge(build, name):
-    """Adds to the corpus what covers something that it does not."""
-    corpus = os.path.join(HERE, "corpus", name)
-    with tempfile.TemporaryDirectory(prefix="reeve-fuzz-") as new:
-        status, text = run(command_of(build, name) + ["-set_cover_merge=1", "-use_counters=0", new, corpus, os.path.join(build, "fuzz", name)])
-        known = {open(os.path.join(corpus, n), "rb").read() for n in os.listdir(corpus)}
-        added = [n for n in sorted(os.listdir(new)) if open(os.path.join(new, n), "rb").read() not in known]
+    """Adds to the corpus what covers something that it does not, if it is small enough to be looked at."""
+    work, corpus = os.path.join(build, "fuzz", name), os.path.join(HERE, "corpus", name)
+    with tempfile.TemporaryDirectory(prefix="reeve-fuzz-") as scratch:
+        small, new = os.path.join(scratch, "small"), os.path.join(scratch, "new")
+        os.makedirs(small)
+        os.makedirs(new)
+        for n in os.listdir(work):
+            if os.path.getsize(os.path.join(work, n)) <= BYTES_MAX_OTHERS:
+                shutil.copy(os.path.join(work, n), small)
+        status, text = run(command_of(build, name) + ["-set_cover_merge=1", "-use_counters=0", new, corpus, work + "-lines", small])
+        known = {read(os.path.join(corpus, n)) for n in os.listdir(corpus)}
+        added = [n for n in sorted(os.listdir(new)) if read(os.path.join(new, n)) not in known]
         for n in added:
             shutil.copyfile(os.path.join(new, n), os.path.join(corpus, n[:12] + ".in"))
     print(text[-2000:] if status else f"{name}: {len(added)} inputs added to the corpus", flush=True)

@@ -18,6 +18,7 @@ import concurrent.futures
 import dataclasses
 import os
 import re
+import resource
 import shlex
 import sys
 import time
@@ -74,8 +75,10 @@ def tests_of(user, manager, n_runs):
                says=(rf"^ok +cgroup +v2.*transient scope of the {manager}'s manager", r"^ok +run \(python\)", r"^ok +run \(javascript\)"),
                shows="^(ok|note) +(cgroup|user ids|private_uid)")
     yield Test(f"{user}/demo", user, f"cd {tree.HOME} && NO_BUILD=1 BUILD={tree.BUILD} tools/dev/demo", says=("steps, all as expected",))
+    # A user's manager of systemd 252 does not mark what it delegates, so that reeve asks it for a scope.
+    rule = "delegated unit" + ("|transient scope of the user's manager" if user == "tester" else "")
     yield Test(f"{user}/delegated unit", user, PREPARE + f"systemd-run {own_manager} --scope -q -p Delegate=yes {tree.REEVE} doctor --config reeve.yaml",
-               says=(r"^ok +cgroup +v2.*delegated unit", r"^ok +run \(python\)"), shows="^(ok|note) +cgroup")
+               says=(f"^ok +cgroup +v2.*({rule})", r"^ok +run \(python\)"), shows="^(ok|note) +cgroup")
     for file in CASES:
         yield conformance(user, file)
     yield Test(f"{user}/leaks", user, f"cd {tree.HOME} && /usr/bin/python3 tests/lib/soak.py --reeve {tree.REEVE} --runs {n_runs} -j 2 --slow 15 && "
@@ -104,7 +107,7 @@ def container_tests():
 
 def all_tests(is_long):
     """The longest first, so that none of them is left over at the end."""
-    found = [Test("root/configured cgroup", "root", PREPARE + "mkdir /sys/fs/cgroup/mine && echo 'cgroup: /sys/fs/cgroup/mine' >>reeve.yaml && "
+    found = [Test("root/configured cgroup", "root", PREPARE + "mkdir /sys/fs/cgroup/mine && echo 'cgroup: /mine' >>reeve.yaml && "
                   f"{tree.REEVE} doctor --config reeve.yaml", says=("^ok +cgroup +v2.*configured", r"^ok +run \(python\)"), shows="^(ok|note) +cgroup"),
              Test("root/start", "root", f"{tree.BUILD}/tests/bench/cold --reeve {tree.REEVE} --floor {tree.BUILD}/tests/bench/floor -n {60 if is_long else 6}",
                   timeout_s=900, shows="ratio")]
@@ -134,7 +137,7 @@ def judge(test, got):
         faults.append(f"not done in {test.timeout_s:.0f} s")
     text = "\n".join(faults + said.splitlines()[-60:]) if faults else ""
     is_late = bool(faults) and not got.is_late and re.search("took longer than [0-9.]+ s", said)
-    return Verdict(not faults, bool(faults and not is_late), 0, text, (test.name,) if is_late else ())
+    return Verdict(not faults, bool(faults and not is_late), 0, "again later" if is_late else text, (test.name,) if is_late else ())
 
 
 def indented(text):
@@ -160,7 +163,7 @@ def run(test, build):
     lines = [line for line in (got.out + got.err).splitlines() if test.shows and re.search(test.shows, line)]
     word = "FAIL" if verdict.failed else "late" if verdict.late else "ok"
     if test.is_conformance and verdict.late:
-        verdict.text += "\nagain later: " + " ".join(verdict.late)
+        verdict.text = "\n".join(filter(None, (verdict.text, "again later: " + " ".join(verdict.late))))
     print(f"{word:<4}  {test.name:<40} {got.ms / 1000:6.1f} s (guest there in {ready - began:.2f} s{counts})\n"
           + indented("\n".join(lines)) + re.sub(r"(?m)^ {6}skip: ", "skip: ", indented(verdict.text)), end="", flush=True)
     return verdict
@@ -189,7 +192,8 @@ def main():
         verdict = run(test, build)
         verdict.failed += len(verdict.late)
         verdicts.append(verdict)
-    print(f"guest: {len(tests)} tests in {time.monotonic() - began:.0f} s")
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"guest: {len(tests)} tests in {time.monotonic() - began:.0f} s, {used.ru_utime + used.ru_stime:.0f} s of processor time")
     print("{} passed, {} failed, {} skipped".format(*(sum(getattr(v, k) for v in verdicts) for k in ("passed", "failed", "skipped"))))
     return 1 if any(v.failed for v in verdicts) or not tests else 0
 

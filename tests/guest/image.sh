@@ -15,7 +15,7 @@ shift
 packages=$(printf '%s,' "$@")
 packages=${packages%,}
 suite=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
-work=$out/work root=$out/work/root
+work=$out/parts root=$out/parts/root
 mkdir -p "$work/deb"
 
 # ---- Packages ----

@@ -36,6 +36,7 @@ BUILDS = {
     # The targets alone are built (tests/fuzz/meson.build).
     "fuzz": ("clang", ["-Dbuildtype=debugoptimized", "-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dstatic_libraries=false",
                        "-Dfuzzers=true", "-Dc_args=-fno-sanitize-recover=all"]),
+    "points": ("gcc", ["-Dbuildtype=debugoptimized", "-Dtest_points=true"]),
     # Off are the analyzer's kinds that gcc 12 gets wrong for what cleanup attributes and arenas release, and for
     # what a callee sets only when it succeeds; leaks and uninitialised reads are the sanitizers' business.
     "analyze": ("gcc", ["-Dbuildtype=debugoptimized", "-Dc_args=" + " ".join(
@@ -272,6 +273,17 @@ def escape(c, name):
                                               'setpriv --reuid nobody --regid nogroup --clear-groups "$@"', "sh", PYTHON, *command], **need)
 
 
+def crash(c, name, is_long):
+    """Kills everything of a run at every moment, and takes from the host what a run needs (tests/crash)."""
+    c.build("points", ["tools/reeve/reeve"])
+    kills, n = [PYTHON, "tests/crash/kills.py", "--reeve"], 200 if is_long else 60
+    show = {"show": r"^(log|seed|quarantine|descriptors): |: left out"}
+    c.step("crash at points", kills + [reeve_of("points"), "--points"], needs=["build points"], **show)
+    c.step(f"crash {n} kills", kills + [reeve_of(name), "--kills", str(n)], needs=[f"build {name}"], **show)
+    c.step("crash hosts", [PYTHON, "tests/crash/hosts.py", "--reeve", reeve_of(name), "--points", reeve_of("points")],
+           needs=[f"build {name}", "build points"], **show)
+
+
 def bench(c, name):
     """Runs each executable of tests/bench with --build DIRECTORY and prints its figures; whether they are good is for
     a reader, who knows what else the machine does."""
@@ -297,6 +309,14 @@ def packaging(c, name):
                         "tests/conformance/run.json"]], timeout_s=600)
 
 
+def guest(c, name, is_long):
+    """cgroup v2, systemd, three kinds of user, containers: in an emulated machine (tests/guest)."""
+    directory = os.path.join(OUT, name)
+    c.step("guest", [["ninja", "-C", directory, "tests/bench/cold", "tests/bench/floor"],
+                     [PYTHON, "tests/guest/check.py", "--build", directory] + (["--long"] if is_long else [])],
+           timeout_s=3600 if is_long else 900, needs=[f"build {name}"], count=count_conformance, show=r"^(ok|late|FAIL) |^ {6}\S|^guest: ")
+
+
 def main():
     a = argparse.ArgumentParser(prog="tools/dev/check")
     a.add_argument("--quick", action="store_true")
@@ -320,9 +340,14 @@ def main():
         for jobs in [1, 4] + ([1, 4, 8] if options.long else []):
             conformance(c, "gcc-release", jobs)
         escape(c, "gcc-release")
+        crash(c, "gcc-release", options.long)
+        if options.long:
+            c.step("soak 10000 in a row, 10000 8 at a time", [PYTHON, "tests/lib/soak.py", "--reeve", reeve_of("gcc-release"), "--runs", "10000", "--flat"],
+                   timeout_s=3600, needs=["build gcc-release"], show=r"^(?!\$ )")
         n = 4000 if options.long else 400
         c.step(f"soak {n} runs, 8 at a time", [PYTHON, "tests/lib/soak.py", "--reeve", reeve_of("gcc-release"), "--runs", str(n), "-j", "8"],
                timeout_s=3600 if options.long else 600, needs=["build gcc-release"], show=r"^(?!\$ )")
+        guest(c, "gcc-release", options.long)
         bench(c, "gcc-release")
         packaging(c, "gcc-release")
         c.step("demo", ["tools/dev/demo"], env={"BUILD": os.path.join(OUT, "demo")}, timeout_s=300)

@@ -1,13 +1,16 @@
 #!/usr/bin/python3
 """Runs many programs at once and shows that nothing of a run is left after its answer.
 
-    soak.py --reeve BINARY [--runs N] [-j N] [--slow F]
+    soak.py --reeve BINARY [--runs N] [-j N] [--slow F] [--flat]
 
 All runs share one state directory. Afterwards: no process, mount, network namespace, cgroup or file more than
 before, and a log whose sequence has no gap, with a decision and an outcome for every run. Then two bounds of the
 orchestrator itself: an answer within 200 ms of the time limit whatever the program does (best of three, as the
 machine may be busy), and at most 40 MiB resident while a program floods both streams. --slow is for an emulated
 machine: how many times slower it is than others.
+
+With --flat instead: N runs one after another, then N of them -j at a time, and what the host holds and what a run
+costs is printed at every tenth of the way; neither may grow.
 """
 import argparse
 import concurrent.futures
@@ -105,7 +108,7 @@ def namespaces():
 def cgroups():
     found = set()
     for d, subdirs, _ in os.walk("/sys/fs/cgroup"):
-        found |= {f"cgroup {os.path.join(d, s)}" for s in subdirs if "reeve" in os.path.join(d, s)}
+        found |= {f"cgroup {os.path.join(d, s)}" for s in subdirs if re.match(r"reeve-\d+\.\d+", s)}
     return found
 
 
@@ -117,7 +120,8 @@ def mounts():
 def files(state):
     found = {f"file /tmp/{n}" for n in os.listdir("/tmp") if "reeve" in n}
     for d, _, names in os.walk(state):
-        found |= {f"file {os.path.join(d, n)}" for n in names if not os.path.relpath(d, state).split("/")[0] in ("audit", "keys", "bundles")}
+        below = os.path.relpath(d, state)
+        found |= {f"file {os.path.join(d, n)}" for n in names if below.split("/")[0] not in ("audit", "keys", "bundles") or below == "audit/live"}
     return found
 
 
@@ -177,6 +181,68 @@ def soak(opt, config, state, uids):
     return faults[:20] + sorted(f"left over: {x}" for x in left)[:20] + check_log(state, opt.runs - rejected, rejected)
 
 
+def host_holds():
+    """What the kernel holds: open files, cgroups of all hierarchies together, mounts, processes that nobody reaped."""
+    with open("/proc/sys/fs/file-nr", encoding="ascii") as f:
+        files_open = int(f.read().split()[0])
+    with open("/proc/cgroups", encoding="ascii") as f:
+        groups = sum(int(line.split()[2]) for line in f if not line.startswith("#"))
+    zombies = 0
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+                zombies += f.read().rsplit(")", 1)[1].split()[0] == "Z"
+        except OSError:
+            continue
+    return {"files": files_open, "cgroups": groups, "mounts": len(mounts()), "zombies": zombies}
+
+
+def memory(opt, config):
+    """Most resident KiB of reeve and of its spawner, while a program of theirs runs. (What wait4() tells counts the caller's, too.)"""
+    with tempfile.NamedTemporaryFile("w", suffix=".py") as program:
+        program.write("print(1, flush=True)\nimport time\ntime.sleep(60)")
+        program.flush()
+        with subprocess.Popen([opt.reeve, "run", "--config", config, program.name], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as p:
+            p.stdout.readline()
+            with open(f"/proc/{p.pid}/task/{p.pid}/children", encoding="ascii") as f:
+                pids = [str(p.pid), f.read().split()[0]]
+            peaks = []
+            for pid in pids:
+                with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as f:
+                    peaks.append(int(re.search(r"^VmHWM:\s+(\d+)", f.read(), re.M)[1]))
+            p.terminate()
+    return {"reeve KiB": peaks[0], "spawner KiB": peaks[1]}
+
+
+def flat_at(opt, config, state, uids, j):
+    """N runs, j at a time. The host may be busy with others' work: what grows is more at every one of the last tenths than at any of the first."""
+    job = {LANGUAGE: "python", SOURCE: "print('hello')"}
+    before, faults, tenths, part = everything(state, uids), [], [], max(opt.runs // 10, 1)
+    with concurrent.futures.ThreadPoolExecutor(j) as pool:
+        for tenth in range(10):
+            began = time.monotonic()
+            got = list(pool.map(lambda _: run(opt, config, job), range(part)))
+            faults += [f"flat: exit {g[0]}: {str(g[1])[:200]}" for g in got if g[0] != 0]
+            took = time.monotonic() - began
+            times = sorted(g[2] for g in got)
+            time.sleep(0.2)
+            tenths.append({**host_holds(), **memory(opt, config), "ms": round(times[len(times) // 2], 1), "a second": round(part / took)})
+            print(f"{j} at a time, {(tenth + 1) * part}: " + ", ".join(f"{k} {v}" for k, v in tenths[-1].items()), flush=True)
+    for what, slack in (("files", 100), ("cgroups", 20), ("mounts", 5), ("zombies", 5), ("reeve KiB", 256), ("spawner KiB", 256)):
+        first, last = max(t[what] for t in tenths[:3]), min(t[what] for t in tenths[-3:])
+        if last > first + slack:
+            faults.append(f"flat: {what} went from {first} to {last} over {opt.runs} runs, {j} at a time")
+    time.sleep(1)
+    left = everything(state, uids) - before
+    time.sleep(1)
+    left &= everything(state, uids)
+    return faults[:20] + sorted(f"left over: {x}" for x in left)[:20]
+
+
+def flat(opt, config, state, uids):
+    return flat_at(opt, config, state, uids, 1) + flat_at(opt, config, state, uids, opt.j) + check_log(state, 20 * (max(opt.runs // 10, 1) + 1), 0)
+
+
 def timeliness(opt, config):
     faults = []
     for name, source in STUBBORN:
@@ -208,6 +274,7 @@ def main():
     a.add_argument("--reeve", required=True)
     a.add_argument("--runs", type=int, default=400)
     a.add_argument("-j", type=int, default=8)
+    a.add_argument("--flat", action="store_true")
     a.add_argument("--slow", type=float, default=1, metavar="F")
     opt = a.parse_args()
     opt.reeve = os.path.abspath(opt.reeve)
@@ -224,7 +291,10 @@ def main():
             return path, state
         run(opt, configured("first")[0], PROGRAMS[0][1])   # what the first run makes for good is no leak
         config, state = configured("state")
-        faults = soak(opt, config, state, uids) + timeliness(opt, config) + flood(opt, config)
+        if opt.flat:
+            faults = flat(opt, config, state, uids)
+        else:
+            faults = soak(opt, config, state, uids) + timeliness(opt, config) + flood(opt, config)
     print("\n".join(f"FAULT {f}" for f in faults) if faults else "soak: as it should be")
     return 1 if faults else 0
 

@@ -106,13 +106,13 @@ static const struct {
         { { .name = "timeout, stop() ignored, ended by itself", .request = ONE_SECOND,
             .script = { STEPS(HELD, STARTED, { .kind = RV_FAKE_OBSERVE, .seen = &ok, .after_ms = 1100 }) } },
           "ok", "completed", "yes", "run", 0, 1, RV_STOP_TIMEOUT, BY_TIMERS },
-        { { .name = "timeout in start, held", .script = { STEPS(HELD), .on_stop = &killed_held, .stop_ms = 20 } },
+        { { .name = "timeout in start, held", .start_ms = 40, .script = { STEPS(HELD), .on_stop = &killed_held, .stop_ms = 20 } },
           "timeout", "failed", "no", "start", 125, 1, RV_STOP_TIMEOUT, BOTH },
-        { { .name = "timeout in start, not even held", .script = { .on_stop = &killed_held } },
+        { { .name = "timeout in start, not even held", .start_ms = 40, .script = { .on_stop = &killed_held } },
           "timeout", "failed", "no", "start", 125, 1, RV_STOP_TIMEOUT, BOTH },
-        { { .name = "timeout in start, may have started", .script = { STEPS(HELD), .on_stop = &killed_unknown } },
+        { { .name = "timeout in start, may have started", .start_ms = 40, .script = { STEPS(HELD), .on_stop = &killed_unknown } },
           "timeout", "failed", "unknown", "start", 124, 1, RV_STOP_TIMEOUT, BOTH },
-        { { .name = "the same with network access", .request = IN_DOMAINS, .script = { STEPS(HELD), .on_stop = &killed_unknown } },
+        { { .name = "the same with network access", .request = IN_DOMAINS, .start_ms = 40, .script = { STEPS(HELD), .on_stop = &killed_unknown } },
           "timeout", "outcome_unknown", "unknown", "start", 120, 1, RV_STOP_TIMEOUT, BOTH },
         { { .name = "memory_limit", .script = { STEPS(HELD, STARTED, OBSERVE(over_memory)) } },
           "memory_limit", "failed", "yes", "run", 137, 0, 0, BOTH },
@@ -274,7 +274,7 @@ static void details(void **state)
 {
         const struct case_ lost_case = { .name = "lost", .script = { STEPS(HELD, STARTED, OBSERVE(lost)) } };
         const struct case_ runtime_case = { .name = "no runtime", .script = { STEPS(OBSERVE(no_runtime)) } };
-        const struct case_ limit_case = { .name = "start budget", .script = { STEPS(HELD), .on_stop = &killed_held } };
+        const struct case_ limit_case = { .name = "start budget", .start_ms = 150, .script = { STEPS(HELD), .on_stop = &killed_held } };
         const struct case_ missing_case = { .name = "capability", .script = { STEPS(OBSERVE(no_capability)) } };
         struct bench *b = *state;
 

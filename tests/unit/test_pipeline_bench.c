@@ -20,7 +20,7 @@ int __wrap_fdatasync(int fd)
 static const char config_text[] =
         "state_dir: %s/state\n"
         "limits: {pids: 77}\n"
-        "phases: {start: 150ms, decide: 5s, teardown: 700ms, collect: 300ms}\n"
+        "phases: {decide: 5s, teardown: 700ms, collect: 300ms}\n"
         "tenants:\n"
         "  local: {backend: fake, labels: {team: blue}}\n"
         "  offline: {backend: fake, network: none}\n"
@@ -274,6 +274,7 @@ void perform(struct bench *b, const struct case_ *c)
 
         forget(b);
         b->now = c;
+        b->config->phases.start_ms = c->start_ms ? c->start_ms : 20000;
         b->n_records_before = access(in_state(&b->tmp, SEGMENT), F_OK) < 0 ? 0 : count_records(b, NULL);
         n_syncs = 0;
         script.call = on_call;

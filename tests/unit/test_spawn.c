@@ -144,6 +144,7 @@ static void pid_1_is_killed(void **state)
 
         spawner_begin(state, "", &c);
         start_run(&c, 9, SLEEP, &e);
+        assert_true(c.init_pid > 1);
         assert_int_equal(kill(c.init_pid, SIGKILL), 0);
         expect_event(&c, "PID 1 was killed", RV_SPAWN_ENDED, &report);
         assert_int_equal(report.event.was_stopped, 0);
@@ -163,6 +164,7 @@ static void the_loop_goes_away(void **state)
 
         spawner_begin(state, "", &c);
         start_run(&c, 1, SLEEP, &e);
+        assert_true(is_alive(c.init_pid));
         spawner_end(&c, "the loop goes away");          /* closes the channel while it runs */
         assert_false(is_alive(c.init_pid));
         read_text(e.out, text, sizeof(text));
@@ -204,6 +206,7 @@ static void the_spawner_is_killed(void **state)
 
         spawner_begin(state, "", &c);
         start_run(&c, 1, SLEEP, &e);
+        assert_true(is_alive(c.init_pid));
         assert_int_equal(kill(c.pid, SIGKILL), 0);
         assert_int_equal(waitpid(c.pid, NULL, 0), c.pid);
         assert_true(await_death(c.init_pid));

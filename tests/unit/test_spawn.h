@@ -19,7 +19,7 @@
 struct child {
         pid_t pid;
         int fd;                 /* the channel */
-        pid_t init_pid;         /* of the last run that start_run() began */
+        pid_t init_pid;         /* of the run that start_run() began, if it is the only one; -1 if it was over at once */
 };
 
 /* The loop's ends of one run. */
@@ -57,7 +57,7 @@ bool is_alive(pid_t pid);
 bool await_death(pid_t pid);
 /** find_children() - the processes whose parent is @pid. Context: a test. Ownership: none. Return: how many; the first ones are in @ret */
 size_t find_children(pid_t pid, pid_t *ret, size_t n);
-/** count_fds() - open descriptors of a process. Context: a test. Ownership: none. Return: the number */
+/** count_fds() - open descriptors of a process, once their number does not change any more. Context: a test. Ownership: none. Return: the number */
 unsigned count_fds(pid_t pid);
 /** count_cgroups() - directories of the instance that process @pid was. Context: a test. Ownership: none. Return: the number */
 unsigned count_cgroups(pid_t pid);

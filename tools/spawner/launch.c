@@ -251,7 +251,10 @@ static int assign(struct run *run, const struct rv_spawn_request *q, const int f
 
         control.head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(n), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS };
         memcpy(CMSG_DATA(&control.head), fds, n);
-        return sendmsg(run->sync_fd, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
+        /* One that is dead already has said why, or is told as a run that ended. */
+        if (sendmsg(run->sync_fd, &message, MSG_NOSIGNAL) < 0 && errno != EPIPE && errno != ECONNRESET)
+                return -errno;
+        return 0;
 }
 
 static int launch_in(struct spawner *s, const struct rv_spawn_request *q, const int *fds, struct failure *f)
@@ -289,6 +292,12 @@ static int launch_in(struct spawner *s, const struct rv_spawn_request *q, const 
         return 0;
 }
 
+/* To be short of something for a moment is not to be unable to enforce a limit. */
+static bool is_shortage(int e)
+{
+        return e == -EMFILE || e == -ENFILE || e == -ENOMEM || e == -EAGAIN || e == -EINTR || e == -ENOSPC;
+}
+
 void spawner_launch(struct spawner *s, const struct rv_spawn_request *q, const int fds[RV_SPAWN_FD_MAX_])
 {
         struct failure f = { .fault = RV_BACKEND_FAULT_CAPABILITY, .step = "memory", .err = s->place_error };
@@ -301,6 +310,10 @@ void spawner_launch(struct spawner *s, const struct rv_spawn_request *q, const i
                 rv_error_set(&f.err, r, "the loop asked for what may not be: %s", fault);
         else if (s->has_place)
                 r = launch_in(s, q, fds, &f);
+        if (r < 0 && f.fault == RV_BACKEND_FAULT_CAPABILITY && is_shortage(f.err.code)) {
+                f.fault = RV_BACKEND_FAULT_SETUP;
+                f.step = "make the cgroups";
+        }
         if (r < 0) {
                 spawner_fail(s, q->id, f.fault, f.err.code, f.step, f.err.message);
                 spawner_removed(s, q->id, 0);

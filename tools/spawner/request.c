@@ -39,7 +39,8 @@ static bool has_end(const char *text, size_t size)
 
 const char *request_find_fault(const struct rv_config *config, const struct rv_spawn_request *q)
 {
-        if (!has_end(q->run_id, sizeof(q->run_id)) || !has_end(q->runtime, sizeof(q->runtime)) || !has_end(q->tenant, sizeof(q->tenant)))
+        if (!has_end(q->run_id, sizeof(q->run_id)) || !has_end(q->runtime, sizeof(q->runtime)) ||
+            !has_end(q->tenant, sizeof(q->tenant)))
                 return "a name without an end";
         if (strspn(q->run_id, "0123456789abcdef") != RV_RUN_ID_SIZE - 1)
                 return "the run id";

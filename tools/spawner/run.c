@@ -60,18 +60,31 @@ static void fail_run(struct spawner *s, struct run *run, int e, const char *step
         run_kill(run);
 }
 
+/* Has the child said that it is dead, and why? Then that is the next message. */
+static bool is_failure_next(const struct run *run)
+{
+        struct ns_message next;
+        ssize_t n;
+
+        do
+                n = recv(run->sync_fd, &next, sizeof(next), MSG_PEEK | MSG_DONTWAIT);
+        while (n < 0 && errno == ECONNRESET);   /* told once, and before what it had said */
+        return n == (ssize_t)sizeof(next) && next.kind == NS_FAILED;
+}
+
 /* It builds its root meanwhile: what holds the program is the loop, which waits for HELD. */
 static void on_joined(struct spawner *s, struct run *run)
 {
         struct rv_error err = { 0 };
-        struct ns_message next;
         int r;
 
-        if (recv(run->sync_fd, &next, sizeof(next), MSG_PEEK | MSG_DONTWAIT) == sizeof(next) && next.kind == NS_FAILED)
-                return;         /* it is dead already, and says why */
+        if (is_failure_next(run))
+                return;
         r = rv_cgroup_verify(&s->place, &run->cgroup, run->pid, &err);
         if (r < 0) {
-                fail_run(s, run, r, "verify the cgroups", err.message);
+                /* One that died in between is in no cgroup any more; its end is told for what it was. */
+                if (!run->was_stopped && !is_failure_next(run))
+                        fail_run(s, run, r, "verify the cgroups", err.message);
                 return;
         }
         run->is_verified = true;
@@ -86,7 +99,8 @@ void run_on_sync(struct spawner *s, struct run *run)
         int fd;
         ssize_t n = receive(run->sync_fd, &m, &fd);
 
-        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        /* ECONNRESET, once: it died before it read what was sent to it. What it had said still comes. */
+        if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET))
                 return;
         if (n == (ssize_t)sizeof(m) && m.kind == NS_JOINED && !run->has_failed) {
                 on_joined(s, run);

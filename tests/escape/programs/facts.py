@@ -27,7 +27,7 @@ say("5/host-names/name-in-files", mentions(host) or "hidden")
 
 # The environment of reeve's caller holds a variable of this name. The request gives only its name.
 say("5/caller/variable", os.environ.get(secret, "hidden"))
-say("5/caller/environment", sorted(set(os.environ) - {"HOST_NAME", "SECRET_NAME", "LC_CTYPE"}))
+say("5/caller/environment", sorted(set(os.environ) - {"HOST_NAME", "SECRET_NAME", "LOCKED_INODE", "LC_CTYPE"}))
 seen = []
 for pid in os.listdir("/proc"):
     if pid.isdigit():
@@ -45,7 +45,7 @@ say("5/host-ids/of-host-files", f"{os.stat('/usr').st_uid} {os.stat('/usr').st_g
 say("5/host-ids/of-root", f"{os.stat('/').st_uid} {os.stat('/').st_gid}")
 say("5/host-ids/uid_map-columns", [line.split()[0] + ":" + line.split()[2] for line in open("/proc/self/uid_map")])
 say("5/host-ids/uid_map-outside", "hidden" if all(line.split()[0] == line.split()[1] for line in open("/proc/self/uid_map")) else "readable")
-say("5/host-ids/mountinfo", "readable" if re.search(r"\buid=\d+", open("/proc/self/mountinfo").read()) else "hidden")
+say("5/host-ids/mountinfo", "readable" if re.search(r"[ ,]uid=\d+", open("/proc/self/mountinfo").read()) else "hidden")
 say("5/host-ids/setgroups", open("/proc/self/setgroups").read().strip())
 
 # Limits and the state that a program is started with.

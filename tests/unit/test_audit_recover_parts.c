@@ -1,0 +1,213 @@
+/* What recovery is made of: the filter on a record's text, the reader of lines, the set of open decisions. */
+#include "audit/log_reader.h"
+#include "audit/open_set.h"
+#include "audit/record_scan.h"
+
+#include "test_audit_common.h"
+
+static void scan_rows(void **state)
+{
+        static const struct {
+                const char *name, *line, *kind, *decision_id, *instance;   /* NULL: none */
+        } rows[] = {
+                { "in order", "{\"decision_id\":\"d\",\"instance\":\"i\",\"kind\":\"k\"}", "k", "d", "i" },
+                { "kind ends it", "{\"decision_id\":\"d\",\"kind\":\"k\",\"instance\":\"i\"}", "k", "d", NULL },
+                { "none", "{\"a\":1,\"b\":[1,2,{\"kind\":\"x\"}]}", NULL, NULL, NULL },
+                { "further in", "{\"a\":{\"kind\":\"x\",\"instance\":\"y\"},\"kind\":\"k\"}", "k", NULL, NULL },
+                { "in a list", "{\"a\":[\"kind\",{\"kind\":\"x\"},[\"]\"]],\"kind\":\"k\"}", "k", NULL, NULL },
+                { "in a text", "{\"a\":\"\\\"kind\\\":\\\"x\\\",\",\"kind\":\"k\"}", "k", NULL, NULL },
+                { "braces in a text", "{\"a\":\"}]{[\",\"kind\":\"k\"}", "k", NULL, NULL },
+                { "backslashes", "{\"a\":\"\\\\\",\"b\":\"\\\\\\\"\",\"kind\":\"k\"}", "k", NULL, NULL },
+                { "an escaped value", "{\"instance\":\"a\\\"b\",\"kind\":\"k\"}", "k", NULL, "a\\\"b" },
+                { "no text", "{\"decision_id\":7,\"instance\":null,\"kind\":{}}", NULL, NULL, NULL },
+                { "empty text", "{\"instance\":\"\",\"kind\":\"k\"}", "k", NULL, "" },
+                { "an escaped name", "{\"k\\u0069nd\":\"x\",\"kind\":\"k\"}", "k", NULL, NULL },
+                { "cut in a text", "{\"decision_id\":\"d\",\"kind\":\"k", NULL, "d", NULL },
+                { "cut after a name", "{\"decision_id\":\"d\",\"kind\"", NULL, "d", NULL },
+                { "cut in an object", "{\"decision_id\":\"d\",\"a\":{\"kind\":\"k\"", NULL, "d", NULL },
+                { "a list", "[\"kind\",\"k\"]", NULL, NULL, NULL },
+                { "nothing", "", NULL, NULL, NULL },
+                { "a brace", "{", NULL, NULL, NULL },
+                { "empty", "{}", NULL, NULL, NULL },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < RV_N_ELEMENTS(rows); i++) {
+                struct rv_record_head head;
+                const struct {
+                        const struct rv_record_text *have;
+                        const char *want;
+                } members[] = { { &head.kind, rows[i].kind }, { &head.decision_id, rows[i].decision_id }, { &head.instance, rows[i].instance } };
+
+                rv_record_scan(rows[i].line, strlen(rows[i].line), &head);
+                for (size_t k = 0; k < RV_N_ELEMENTS(members); k++)
+                        if (members[k].want ? !rv_record_text_is(members[k].have, members[k].want) : members[k].have->text != NULL)
+                                fail_msg("%s: member %zu is %.*s", rows[i].name, k, (int)members[k].have->n, members[k].have->text ? members[k].have->text : "absent");
+        }
+}
+
+/* Cut anywhere, changed anywhere: nothing outside the line is read (the sanitizers look). */
+static void scan_any_bytes(void **state)
+{
+        static const char line[] = "{\"a\":[\"\\\"\",{\"kind\":\"\\\\\"}],\"decision_id\":\"d\",\"instance\":\"i\",\"kind\":\"k\"}";
+        struct rv_record_head head;
+
+        (void)state;
+        for (size_t n = 0; n < sizeof(line); n++) {
+                _cleanup_(rv_freep) char *copy = malloc(n ? n : 1);
+
+                memcpy(copy, line, n);
+                rv_record_scan(copy, n, &head);
+                for (size_t i = 0; i < n; i++) {
+                        static const char others[] = "\"\\{}[],:";
+                        char own = copy[i];
+
+                        for (const char *o = others; *o; o++) {
+                                copy[i] = *o;
+                                rv_record_scan(copy, n, &head);
+                        }
+                        copy[i] = own;
+                }
+        }
+}
+
+static void reader_lines(void **state)
+{
+        _cleanup_(rv_log_closep) struct rv_log *log = open_log(state);
+        static const char text[] = "one\n\nthree\nincomplete";
+        static const struct {
+                uint64_t offset;
+                const char *lines[4];
+        } rows[] = {
+                { 0, { "one", "", "three", NULL } },
+                { 1, { "", "three", NULL } },
+                { 3, { "", "three", NULL } },
+                { 4, { "", "three", NULL } },
+                { 5, { "three", NULL } },
+                { 10, { NULL } },
+                { 11, { NULL } },
+                { 99, { NULL } },
+        };
+
+        assert_int_equal(rv_write_file(in_state(state, SEGMENT), text, sizeof(text) - 1, 0600, false), 0);
+        for (size_t i = 0; i < RV_N_ELEMENTS(rows); i++) {
+                struct rv_log_reader reader;
+                const char *line;
+                size_t n, k = 0;
+
+                assert_int_equal(rv_log_reader_open(log, SEGMENT + sizeof("audit/") - 1, rows[i].offset, &reader, NULL), 0);
+                while (rv_log_reader_next(&reader, &line, &n, NULL) == 1) {
+                        if (!rows[i].lines[k] || strlen(rows[i].lines[k]) != n || memcmp(line, rows[i].lines[k], n) != 0)
+                                fail_msg("from %llu: line %zu is %.*s", (unsigned long long)rows[i].offset, k, (int)n, line);
+                        k++;
+                }
+                assert_null(rows[i].lines[k]);
+                rv_log_reader_close(&reader);
+        }
+}
+
+/* Lines of all sizes around that of the buffer, each told where it stands. */
+static void reader_sizes(void **state)
+{
+        _cleanup_(rv_log_closep) struct rv_log *log = open_log(state);
+        static const size_t sizes[] = { 1, 262143, 262144, 262145, 0, RV_LOG_RECORD_BYTES_MAX - 1, 5, 524288, 3 };
+        _cleanup_(rv_buf_fini) struct rv_buf b = { 0 };
+        struct rv_log_reader reader;
+        uint64_t offset = 0;
+        const char *line;
+        size_t n;
+
+        for (size_t i = 0; i < RV_N_ELEMENTS(sizes); i++) {
+                for (size_t k = 0; k < sizes[i]; k++)
+                        rv_buf_putc(&b, (char)('a' + i));
+                rv_buf_putc(&b, '\n');
+        }
+        assert_int_equal(rv_write_file(in_state(state, SEGMENT), b.data, b.size, 0600, false), 0);
+        assert_int_equal(rv_log_reader_open(log, "", 0, &reader, NULL), 0);
+        for (size_t i = 0; i < RV_N_ELEMENTS(sizes); i++) {
+                assert_int_equal(rv_log_reader_next(&reader, &line, &n, NULL), 1);
+                assert_int_equal(n, sizes[i]);
+                assert_int_equal(reader.offset, offset);
+                assert_true(n == 0 || (line[0] == (char)('a' + i) && line[n - 1] == (char)('a' + i)));
+                offset += n + 1;
+        }
+        assert_int_equal(rv_log_reader_next(&reader, &line, &n, NULL), 0);
+        /* What is appended later is there for the next call. */
+        write_raw(state, SEGMENT, "more\n", 5);
+        assert_int_equal(rv_log_reader_next(&reader, &line, &n, NULL), 1);
+        assert_int_equal(n, 4);
+        rv_log_reader_close(&reader);
+}
+
+#define N_IDS 500
+
+/* Against an array of flags, with ids that collide as often as can be. */
+static void set_like_flags(void **state)
+{
+        struct rv_open_set set = { 0 };
+        bool flags[N_IDS] = { false };
+        unsigned seed = 1;
+        size_t n = 0, n_have;
+
+        (void)state;
+        for (int i = 0; i < 200000; i++) {
+                struct rv_open_decision d = { .segment = "s" };
+                unsigned id;
+
+                seed = seed * 1103515245u + 12345u;
+                id = (seed >> 8) % N_IDS;
+                d.id[0] = (uint8_t)(id % 7);
+                d.id[1] = (uint8_t)(id / 256);
+                d.id[8] = (uint8_t)id;
+                d.offset = id;
+                if ((seed >> 20) % 3) {
+                        rv_open_set_remove(&set, d.id);
+                        flags[id] = false;
+                } else {
+                        assert_int_equal(rv_open_set_put(&set, &d), 0);
+                        flags[id] = true;
+                }
+        }
+        for (size_t i = 0; i < N_IDS; i++)
+                n += flags[i];
+        assert_int_equal(set.n_used, n);
+        n_have = rv_open_set_sort(&set);
+        assert_int_equal(n_have, n);
+        for (size_t i = 0; i < n_have; i++) {
+                assert_true(flags[set.slots[i].offset]);
+                assert_true(i == 0 || set.slots[i - 1].offset < set.slots[i].offset);
+        }
+        rv_open_set_fini(&set);
+}
+
+static void set_order(void **state)
+{
+        struct rv_open_decision a = { .id = { 3 }, .segment = "2", .offset = 1 }, b = { .id = { 2 }, .segment = "1", .offset = 9 },
+                                newer = { .id = { 3 }, .segment = "0", .offset = 7 };
+        struct rv_open_set set = { 0 };
+
+        (void)state;
+        assert_int_equal(rv_open_set_sort(&set), 0);
+        rv_open_set_remove(&set, a.id);
+        assert_int_equal(rv_open_set_put(&set, &a), 0);
+        assert_int_equal(rv_open_set_put(&set, &b), 0);
+        assert_int_equal(rv_open_set_put(&set, &newer), 0);
+        assert_int_equal(rv_open_set_sort(&set), 2);
+        assert_int_equal(set.slots[0].offset, 7);
+        assert_int_equal(set.slots[1].offset, 9);
+        rv_open_set_fini(&set);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(scan_rows),
+                cmocka_unit_test(scan_any_bytes),
+                TMP(reader_lines),
+                TMP(reader_sizes),
+                cmocka_unit_test(set_like_flags),
+                cmocka_unit_test(set_order),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
