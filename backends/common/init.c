@@ -88,6 +88,8 @@ static int limit_resources(void)
                 { RLIMIT_NOFILE, 1024, 4096 },
                 { RLIMIT_STACK, 8 << 20, RLIM_INFINITY },
                 { RLIMIT_MEMLOCK, 64 << 10, 64 << 10 },
+                { RLIMIT_RTPRIO, 0, 0 },         /* who has these may schedule itself before everybody else */
+                { RLIMIT_NICE, 0, 0 },
         };
 
         for (size_t i = 0; i < RV_N_ELEMENTS(limits); i++) {
@@ -131,10 +133,11 @@ int rv_init_confine(const char **ret_step)
 
 /* ---- The program ---- */
 
-static int drop_capabilities(void)
+/* Of the first 32 capabilities keep those of @mask. */
+static int keep_capabilities(uint32_t mask)
 {
         struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-        struct __user_cap_data_struct data[2] = { 0 };
+        struct __user_cap_data_struct data[2] = { { .effective = mask, .permitted = mask } };
 
         return syscall(SYS_capset, &head, data) < 0 ? -errno : 0;
 }
@@ -147,7 +150,7 @@ static _Noreturn void execute(const struct rv_init *init, char *const argv[], ch
         if (init->has_own_uid && (syscall(SYS_setresgid, init->gid, init->gid, init->gid) < 0 ||
                                   syscall(SYS_setresuid, init->uid, init->uid, init->uid) < 0))
                 goto fail;
-        if (drop_capabilities() < 0)
+        if (keep_capabilities(0) < 0)
                 goto fail;
         for (int i = 0; i < 3; i++)
                 if (dup2(fds[i], i) < 0)
@@ -188,6 +191,9 @@ _Noreturn void rv_init_run(const struct rv_init *init, const struct rv_payload *
         argv[n] = NULL;
 
         rv_test_point("held");
+        /* All that is left to do with privilege is to give the program its id. */
+        if (keep_capabilities(init->has_own_uid ? 1u << CAP_SETUID | 1u << CAP_SETGID : 0) < 0)
+                _exit(1);
         if (recv(init->control_fd, &go, 1, 0) != 1 || go != RV_INIT_GO)
                 _exit(1);               /* the loop is gone, or does not want the program any more */
 
@@ -201,7 +207,7 @@ _Noreturn void rv_init_run(const struct rv_init *init, const struct rv_payload *
                 report(init, &message);
                 _exit(1);
         }
-        (void)drop_capabilities();
+        (void)keep_capabilities(0);
         close(init->stdin_fd);
         close(init->stdout_fd);
         close(init->stderr_fd);

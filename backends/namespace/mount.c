@@ -92,9 +92,10 @@ int ns_mount_open(const struct ns_child *c, const char **ret_step)
         return 0;
 }
 
-static int attach_read_only(int tree, const char *path)
+/* Takes @tree. @attributes: MOUNT_ATTR_… besides read-only and nosuid. */
+static int attach_read_only(int tree, const char *path, uint64_t attributes)
 {
-        struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV };
+        struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | attributes };
         struct stat st, at;
         int r = -1;
 
@@ -131,7 +132,7 @@ static int show(const struct rv_runtime *rt, const char **ret_step)
                 snprintf(path, sizeof(path), ".%s", e->path);
                 switch (e->kind) {
                 case RV_VIEW_BIND:
-                        STEP(about("show", e->path), attach_read_only(trees[i], path));
+                        STEP(about("show", e->path), attach_read_only(trees[i], path, MOUNT_ATTR_NODEV));
                         break;
                 case RV_VIEW_LINK:
                         STEP(about("link", e->path), make_parents(path));
@@ -181,6 +182,7 @@ static int make_dev(const char **ret_step)
         };
         char host[32], path[32];
         struct stat st;
+        int tree;
 
         STEP("make /dev", mkdir("./dev", 0755));
         for (size_t i = 0; i < RV_N_ELEMENTS(devices); i++) {
@@ -191,8 +193,10 @@ static int make_dev(const char **ret_step)
                         errno = ENODEV;
                         STEP(about("find the device", host), -1);
                 }
-                STEP(about("make", host), make_file(path, "", 0666));
-                STEP(about("bind", host), mount(host, path, NULL, MS_BIND, NULL));
+                /* Read-only keeps a program from the times of the host's inode; a device is written all the same. */
+                tree = open_tree_at(host);
+                STEP(about("open", host), tree);
+                STEP(about("bind", host), attach_read_only(tree, path, MOUNT_ATTR_NOEXEC));
         }
         for (size_t i = 0; i < RV_N_ELEMENTS(links); i++)
                 STEP("link in /dev", symlink(links[i][0], links[i][1]));
@@ -226,10 +230,25 @@ static int make_writable(const struct ns_child *c, const char **ret_step)
         return 0;
 }
 
+/* No namespace below this one, even if a filter had a hole. Before /proc/sys becomes read-only. */
+static int forbid_namespaces(void)
+{
+        int fd = open("./proc/sys/user/max_user_namespaces", O_WRONLY | O_CLOEXEC), r;
+
+        if (fd < 0)
+                return errno == ENOENT ? 0 : -1;
+        r = write(fd, "0", 1) == 1 ? 0 : -1;
+        close(fd);
+        return r;
+}
+
 static int make_proc(const char **ret_step)
 {
         static const char *const masked[] = { "acpi", "scsi", "asound", "kcore", "keys", "kmsg", "latency_stats",
-                                              "sched_debug", "sysrq-trigger", "timer_list", "config.gz", "kallsyms" };
+                                              "sched_debug", "sysrq-trigger", "timer_list", "config.gz", "kallsyms",
+                                              /* the host's: its locks (ids of other runs among them), boot line, disks, load */
+                                              "locks", "key-users", "pressure", "cmdline", "partitions", "diskstats",
+                                              "interrupts", "softirqs" };
         static const char *const read_only[] = { "bus", "fs", "irq", "sys" };
         char path[64];
         struct stat st;
@@ -237,6 +256,7 @@ static int make_proc(const char **ret_step)
 
         STEP("make /proc", mkdir("./proc", 0755));
         STEP("mount /proc", mount("proc", "./proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL));
+        STEP("forbid namespaces", forbid_namespaces());
         for (size_t i = 0; i < RV_N_ELEMENTS(masked); i++) {
                 snprintf(path, sizeof(path), "./proc/%s", masked[i]);
                 if (lstat(path, &st) < 0)
@@ -249,7 +269,7 @@ static int make_proc(const char **ret_step)
                         continue;
                 tree = open_tree_at(path);
                 STEP(about("open", path + 1), tree);
-                STEP(about("make read-only", path + 1), attach_read_only(tree, path));
+                STEP(about("make read-only", path + 1), attach_read_only(tree, path, MOUNT_ATTR_NODEV));
         }
         return 0;
 }

@@ -274,6 +274,9 @@ static int launch_in(struct spawner *s, const struct rv_spawn_request *q, const 
                 return f->err.code;
         *f = (struct failure){ .fault = RV_BACKEND_FAULT_CAPABILITY, .step = "memory" };
         r = rv_cgroup_limit(&s->place, &run->cgroup, &limits, &f->err);
+        /* /dev/stdin and the like open a pipe anew, which its owner may: that must be the program. */
+        for (int i = RV_SPAWN_FD_STDIN; i <= RV_SPAWN_FD_STDERR && r == 0 && geteuid() == 0; i++)
+                r = fchown(fds[i], run->uids.program_uid, run->uids.program_uid) < 0 ? -errno : 0;
         if (r == 0) {
                 f->fault = RV_BACKEND_FAULT_SETUP;
                 f->step = "assign the run";
