@@ -7,4 +7,5 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/test_point.h"
 #include "base/text.h"

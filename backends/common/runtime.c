@@ -76,6 +76,14 @@ static int add_as_is(struct rv_runtime *rt, const char *path)
         return add(rt, RV_VIEW_LINK, path, target);
 }
 
+static bool is_hidden_already(const struct rv_runtime *rt, const char *path)
+{
+        for (size_t i = 0; i < rt->n_entries; i++)
+                if (rt->entries[i].kind != RV_VIEW_BIND && !strcmp(rt->entries[i].path, path))
+                        return true;
+        return false;
+}
+
 static bool is_below(const char *path, const char *directory)
 {
         size_t n = strlen(directory);
@@ -111,10 +119,13 @@ static int hide(struct rv_runtime *rt, const char *pattern)
         if (glob(full, GLOB_NOSORT | GLOB_ONLYDIR, NULL, &found) != 0)
                 return 0;
         for (size_t i = 0; i < found.gl_pathc && r == 0; i++) {
-                const char *path = found.gl_pathv[i] + strlen(rt->root);
+                /* A link is hidden where it leads, if that is shown at all. */
+                _cleanup_(rv_freep) char *real = realpath(found.gl_pathv[i], NULL);
+                const char *path = real ? real + strlen(rt->root) : NULL;
                 struct stat st;
 
-                if (lstat(found.gl_pathv[i], &st) == 0 && S_ISDIR(st.st_mode) && !is_exposed(rt, path))
+                if (real && !strncmp(real, rt->root, strlen(rt->root)) && stat(real, &st) == 0 && S_ISDIR(st.st_mode) &&
+                    !is_exposed(rt, path) && !is_hidden_already(rt, path))
                         r = add(rt, has_exposed_below(rt, path) ? RV_VIEW_FILL : RV_VIEW_HIDE, path, NULL);
         }
         globfree(&found);

@@ -8,7 +8,7 @@
  *
  * What a request can carry is the boundary of trust: names that the spawner looks up in the configuration it
  * read itself, and numbers that it checks against the configured maxima. Never a host path, a user id, a
- * mount flag, an environment. A message of another size or with a field out of range ends the connection.
+ * mount flag, an environment. A message of another size ends the connection; a field out of range is FAILED.
  */
 #pragma once
 

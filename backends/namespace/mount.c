@@ -1,6 +1,6 @@
 #include "mount.h"
 
-#include "base/test_point.h"
+#include "common.h"
 #include "node_preload.h"
 
 #include <fcntl.h>

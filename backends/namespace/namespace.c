@@ -6,6 +6,7 @@
  */
 #include "builtin.h"
 #include "common.h"
+#include "manifest.h"
 #include "payload.h"
 #include "spawn_msg.h"
 
@@ -16,7 +17,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define LANDLOCK_VERSION_FLAG 1
 #define READ_BYTES 65536
 #define READS_A_TURN 8          /* then other runs, timers and the other stream have their turn */
 
@@ -363,25 +363,8 @@ static int ns_configure(const struct rv_host *host, void **ret_state)
 static void ns_can(void *state, struct rv_manifest *m)
 {
         const struct ns_state *ns = state;
-        struct rv_capability_grade *c = m->capabilities;
 
-        *m = (struct rv_manifest){ .struct_size = sizeof(*m), .is_usable = 1, .isolation = "shared-kernel" };
-        for (int i = 0; i < RV_CAPABILITY_MAX_; i++)
-                c[i].grade = RV_GRADE_ENFORCED;
-        for (int i = RV_CAPABILITY_network_registries; i <= RV_CAPABILITY_network_any; i++) {
-                c[i].grade = RV_GRADE_ABSENT;
-                rv_text_copy(c[i].reason, sizeof(c[i].reason), "this build has no gate for networked runs; ask for network mode none");
-        }
-        if (!ns->host->has_private_uids) {
-                c[RV_CAPABILITY_private_uid].grade = RV_GRADE_APPROXIMATE;
-                rv_text_copy(c[RV_CAPABILITY_private_uid].reason, sizeof(c[0].reason), "an ordinary user has one id to give: PID 1 and the program share "
-                             "it with the user outside; run reeve as root for ids of a run's own");
-        }
-        if (syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_VERSION_FLAG) < 2) {
-                c[RV_CAPABILITY_landlock].grade = RV_GRADE_ABSENT;
-                rv_text_copy(c[RV_CAPABILITY_landlock].reason, sizeof(c[0].reason), "this kernel has no Landlock, or ABI 1 only, which would forbid "
-                             "every rename between directories; the read-only mounts stand without it");
-        }
+        ns_manifest_fill(ns->host, m);
 }
 
 static int make_pipe(int *ret_ours, int *ret_theirs, bool is_ours_read)

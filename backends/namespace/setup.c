@@ -65,6 +65,17 @@ static void let_go_of_caller(const struct ns_child *c)
         (void)c;
 }
 
+/* A caller that the kernel should spare (oom_score_adj below 0) does not hand that on; 0 is refused to nobody below. */
+static void raise_oom_score(void)
+{
+        int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+        if (fd >= 0) {
+                (void)!write(fd, "0", 1);
+                close(fd);
+        }
+}
+
 static void await_proceed(const struct ns_child *c)
 {
         struct ns_message m;
@@ -168,6 +179,7 @@ _Noreturn void ns_child_main(struct ns_child *c)
         let_go_of_caller(c);
         reset_signals();
         umask(022);
+        raise_oom_score();
         (void)personality(PER_LINUX);   /* a caller's setarch -R would take address space randomisation from the run */
         STEP("start a session", setsid());
         await_proceed(c);

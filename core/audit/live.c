@@ -22,7 +22,7 @@ static int make_file(struct rv_log *log, const char *name)
         return openat(log->audit_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
-/* A place before which none of our records can be: an incomplete last line, which is at most one record, may be cut off. */
+/* A place before which none of our records can be: an incomplete last line, at most one record, may be cut off. */
 static int write_place(struct rv_log *log, int fd, const char *name, struct rv_error *err)
 {
         char text[64];
@@ -35,7 +35,8 @@ static int write_place(struct rv_log *log, int fd, const char *name, struct rv_e
                 return rv_trace(r);
         if (r > 0 && fstat(log->segment_fd, &st) < 0)
                 return rv_log_fail(log, err, rv_raise(-errno), log->segment, "cannot look at the file");
-        offset = r > 0 && (uint64_t)st.st_size > RV_LOG_RECORD_BYTES_MAX ? (uint64_t)st.st_size - RV_LOG_RECORD_BYTES_MAX : 0;
+        offset = r > 0 ? (uint64_t)st.st_size : 0;
+        offset -= RV_MIN(offset, (uint64_t)RV_LOG_RECORD_BYTES_MAX);
         n = snprintf(text, sizeof(text), "%s %llu\n", r > 0 ? log->segment : "-", (unsigned long long)offset);
         r = rv_write_all(fd, text, (size_t)n);
         if (r < 0)

@@ -14,7 +14,8 @@ static void closedirp(DIR **d)
 }
 
 /* The first segment after @after, which may be "". 1, 0, -errno. */
-static int find_segment(struct rv_log *log, const char *after, char ret_name[RV_LOG_SEGMENT_NAME_SIZE], struct rv_error *err)
+static int find_segment(struct rv_log *log, const char *after, char ret_name[RV_LOG_SEGMENT_NAME_SIZE],
+        struct rv_error *err)
 {
         _cleanup_(closedirp) DIR *d = NULL;
         char best[RV_LOG_SEGMENT_NAME_SIZE] = "";
@@ -30,7 +31,8 @@ static int find_segment(struct rv_log *log, const char *after, char ret_name[RV_
                 return rv_log_fail(log, err, r, "", "cannot read the directory");
         }
         while (errno = 0, (e = readdir(d)))
-                if (rv_log_is_segment(e->d_name) && strcmp(e->d_name, after) > 0 && (!best[0] || strcmp(e->d_name, best) < 0))
+                if (rv_log_is_segment(e->d_name) && strcmp(e->d_name, after) > 0 &&
+                    (!best[0] || strcmp(e->d_name, best) < 0))
                         memcpy(best, e->d_name, sizeof(best));
         if (errno)
                 return rv_log_fail(log, err, rv_raise(-errno), "", "cannot read the directory");
@@ -50,7 +52,8 @@ static int open_segment(struct rv_log_reader *r, struct rv_error *err)
         return r->fd < 0 ? rv_log_fail(r->log, err, rv_raise(-errno), r->segment, "cannot read") : 0;
 }
 
-int rv_log_reader_open(struct rv_log *log, const char *segment, uint64_t offset, struct rv_log_reader *ret, struct rv_error *err)
+int rv_log_reader_open(struct rv_log *log, const char *segment, uint64_t offset, struct rv_log_reader *ret,
+        struct rv_error *err)
 {
         int r;
 

@@ -30,7 +30,8 @@ struct rv_log_reader {
  * Ownership: release with rv_log_reader_close(), also after a failure; borrows @log meanwhile
  * Return:    0; -errno
  */
-int rv_log_reader_open(struct rv_log *log, const char *segment, uint64_t offset, struct rv_log_reader *ret, struct rv_error *err);
+int rv_log_reader_open(struct rv_log *log, const char *segment, uint64_t offset, struct rv_log_reader *ret,
+        struct rv_error *err);
 
 /**
  * rv_log_reader_next() - the next line, without its newline

@@ -40,7 +40,8 @@ int rv_log_segment_before(struct rv_log *log, const char *before, char ret_name[
                 return rv_log_fail(log, err, r, "", "cannot read the directory");
         }
         while (errno = 0, (e = readdir(d)))
-                if (rv_log_is_segment(e->d_name) && (!before || strcmp(e->d_name, before) < 0) && strcmp(e->d_name, best) > 0)
+                if (rv_log_is_segment(e->d_name) && (!before || strcmp(e->d_name, before) < 0) &&
+                    strcmp(e->d_name, best) > 0)
                         memcpy(best, e->d_name, sizeof(best));
         if (errno)
                 return rv_log_fail(log, err, rv_raise(-errno), "", "cannot read the directory");

@@ -76,7 +76,8 @@ static bool read_id(const struct rv_record_text *text, uint8_t ret[RV_DECISION_I
         return true;
 }
 
-static bool is_wanted(const struct scan *scan, const struct rv_log_reader *reader, const struct rv_record_text *instance)
+static bool is_wanted(const struct scan *scan, const struct rv_log_reader *reader,
+        const struct rv_record_text *instance)
 {
         int order;
 
@@ -253,7 +254,9 @@ static int has_rebooted(struct recovery *rec, struct rv_buf *boot_id)
         r = rv_read_file_at(rec->log->audit_fd, BOOT_FILE, BOOT_ID_BYTES_MAX, &last);
         if (r < 0 && r != -ENOENT && r != -EFBIG)
                 return rv_log_fail(rec->log, rec->err, r, BOOT_FILE, "cannot read");
-        return !boot_id->size || r < 0 || last.size != boot_id->size || memcmp(last.data, boot_id->data, last.size) != 0;
+        if (!boot_id->size || r < 0 || last.size != boot_id->size)
+                return 1;
+        return memcmp(last.data, boot_id->data, last.size) != 0;
 }
 
 static int list_living(struct recovery *rec, struct scan *scan)

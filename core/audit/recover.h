@@ -23,7 +23,8 @@
  *
  * Return: 0 or -errno of rv_log_append()
  */
-typedef int (*rv_log_conclude_fn)(void *ctx, struct rv_log *log, const json_t *decision, json_t *left, struct rv_error *err);
+typedef int (*rv_log_conclude_fn)(void *ctx, struct rv_log *log, const json_t *decision, json_t *left,
+        struct rv_error *err);
 
 /**
  * rv_log_recover() - have each such decision concluded, in the order of the log

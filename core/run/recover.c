@@ -30,6 +30,7 @@ static bool judge_refused(const json_t *decision, struct rv_classification *ret)
         const char *refused = rv_json_get_string(decision, "refused", NULL), *message = text_at(verdict, "reason", "message");
         bool is_denied = strcmp(rv_json_get_string(verdict, "effect", "allow"), "allow") != 0;
         const char *code = rv_json_get_string(verdict, "code", "");
+        enum rv_phase phase = RV_PHASE_DECIDE;
         enum rv_code parsed;
 
         if (!refused && !is_denied)
@@ -40,14 +41,18 @@ static bool judge_refused(const json_t *decision, struct rv_classification *ret)
         }
         if (rv_code_parse(code, &parsed) < 0)
                 parsed = RV_CODE_POLICY_ERROR;
-        rv_classification_refuse(parsed, refused && !is_denied && parsed != RV_CODE_NETWORK_DENIED ? RV_PHASE_PLAN : RV_PHASE_DECIDE,
-                                 message ? message : "refused before it started", ret);
+        /* The tenant's ceiling stands beside policy; what else the core refuses comes with the plan. */
+        if (!is_denied && parsed != RV_CODE_NETWORK_DENIED)
+                phase = RV_PHASE_PLAN;
+        rv_classification_refuse(parsed, phase, message ? message : "refused before it started", ret);
         return true;
 }
 
 static void judge_lost(const json_t *decision, const char *mode, struct rv_classification *ret)
 {
-        struct rv_observation seen = { .struct_size = sizeof(seen), .started = RV_STARTED_UNKNOWN, .fault = RV_BACKEND_FAULT_LOST, .result_fd = -1 };
+        struct rv_observation seen = {
+                .struct_size = sizeof(seen), .started = RV_STARTED_UNKNOWN, .fault = RV_BACKEND_FAULT_LOST, .result_fd = -1,
+        };
         struct rv_evidence evidence = {
                 .has_network = !mode || strcmp(mode, "none") != 0,
                 .timeout_s = limit_at(decision, "timeout_s"), .memory_mib = limit_at(decision, "memory_mib"),

@@ -24,6 +24,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 BYTES_MAX = {"policy": 8192, "request": 8192}   # of an input; 4096 for the others
 BYTES_MAX_OTHERS = 4096
+KEPT_BYTES_MAX = 3072                         # of one that is kept
 ENVIRONMENT = {
     "ASAN_OPTIONS": "abort_on_error=1:detect_leaks=1:handle_abort=1:allocator_may_return_null=1",
     "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1:abort_on_error=1",
@@ -99,7 +100,7 @@ def merge(build, name):
         os.makedirs(small)
         os.makedirs(new)
         for n in os.listdir(work):
-            if os.path.getsize(os.path.join(work, n)) <= BYTES_MAX_OTHERS:
+            if os.path.getsize(os.path.join(work, n)) <= KEPT_BYTES_MAX:
                 shutil.copy(os.path.join(work, n), small)
         status, text = run(command_of(build, name) + ["-set_cover_merge=1", "-use_counters=0", new, corpus, work + "-lines", small])
         known = {read(os.path.join(corpus, n)) for n in os.listdir(corpus)}

@@ -37,11 +37,16 @@ static void scan_rows(void **state)
                 const struct {
                         const struct rv_record_text *have;
                         const char *want;
-                } members[] = { { &head.kind, rows[i].kind }, { &head.decision_id, rows[i].decision_id }, { &head.instance, rows[i].instance } };
+                } members[] = {
+                        { &head.kind, rows[i].kind },
+                        { &head.decision_id, rows[i].decision_id },
+                        { &head.instance, rows[i].instance },
+                };
 
                 rv_record_scan(rows[i].line, strlen(rows[i].line), &head);
                 for (size_t k = 0; k < RV_N_ELEMENTS(members); k++)
-                        if (members[k].want ? !rv_record_text_is(members[k].have, members[k].want) : members[k].have->text != NULL)
+                        if (members[k].want ? !rv_record_text_is(members[k].have, members[k].want) :
+                                              members[k].have->text != NULL)
                                 fail_msg("%s: member %zu is %.*s", rows[i].name, k, (int)members[k].have->n, members[k].have->text ? members[k].have->text : "absent");
         }
 }
@@ -97,7 +102,9 @@ static void reader_lines(void **state)
 
                 assert_int_equal(rv_log_reader_open(log, SEGMENT + sizeof("audit/") - 1, rows[i].offset, &reader, NULL), 0);
                 while (rv_log_reader_next(&reader, &line, &n, NULL) == 1) {
-                        if (!rows[i].lines[k] || strlen(rows[i].lines[k]) != n || memcmp(line, rows[i].lines[k], n) != 0)
+                        const char *want = rows[i].lines[k];
+
+                        if (!want || strlen(want) != n || memcmp(line, want, n) != 0)
                                 fail_msg("from %llu: line %zu is %.*s", (unsigned long long)rows[i].offset, k, (int)n, line);
                         k++;
                 }

@@ -159,6 +159,7 @@ static void explain_clone(int e, struct rv_error *err)
 struct failure {
         enum rv_backend_fault fault;
         const char *step;
+        bool is_under_way;              /* there is a child: REMOVED is told when it is gone */
         struct rv_error err;
 };
 
@@ -286,13 +287,13 @@ static int launch_in(struct spawner *s, const struct rv_spawn_request *q, const 
                 rv_error_set(&f->err, r, "cannot hand the run to its process: %s; see reeve doctor", strerror(-r));
                 run->has_failed = true;
                 run_kill(run);
-                return r;
         }
         run->id = q->id;
         run->is_assigned = true;
-        if (run->is_verified)
+        f->is_under_way = r < 0;
+        if (r == 0 && run->is_verified)
                 run_report_held(s, run);
-        return 0;
+        return r;
 }
 
 /* To be short of something for a moment is not to be unable to enforce a limit. */
@@ -317,10 +318,10 @@ void spawner_launch(struct spawner *s, const struct rv_spawn_request *q, const i
                 f.fault = RV_BACKEND_FAULT_SETUP;
                 f.step = "make the cgroups";
         }
-        if (r < 0) {
+        if (r < 0)
                 spawner_fail(s, q->id, f.fault, f.err.code, f.step, f.err.message);
+        if (r < 0 && !f.is_under_way)
                 spawner_removed(s, q->id, 0);
-        }
         for (int i = 0; i < RV_SPAWN_FD_MAX_; i++)
                 rv_close(fds[i]);
 }

@@ -150,6 +150,21 @@ static int settle(bool is_explaining)
         return syscall(SYS_close_range, SPAWNER_CHANNEL_FD + !is_explaining, ~0u, 0) < 0 ? -errno : 0;
 }
 
+/* What the caller's shell limits is no limit of a run's: those are its cgroup, its files' cap and its time. */
+static void lift_limits(void)
+{
+        static const __rlimit_resource_t limits[] = { RLIMIT_AS, RLIMIT_CPU, RLIMIT_DATA, RLIMIT_FSIZE, RLIMIT_RTTIME };
+
+        for (size_t i = 0; i < RV_N_ELEMENTS(limits); i++) {
+                struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
+
+                if (setrlimit(limits[i], &limit) == 0 || getrlimit(limits[i], &limit) < 0)
+                        continue;
+                limit.rlim_cur = limit.rlim_max;
+                (void)setrlimit(limits[i], &limit);
+        }
+}
+
 /*
  * A run's processes are counted by its cgroup, not by a limit of the user that happened to start reeve. Where
  * even root may not raise that limit, it must at least not be in the way.
@@ -170,6 +185,7 @@ static int lift_process_limit(const struct spawner *s, struct rv_error *err)
 
 static void open_place(struct spawner *s)
 {
+        lift_limits();
         if (lift_process_limit(s, &s->place_error) == 0)
                 s->has_place = rv_cgroup_place_open(s->config->cgroup, &s->place, &s->place_error) == 0;
 }
