@@ -11,7 +11,7 @@ void ns_manifest_fill(const struct rv_host *host, struct rv_manifest *ret)
 {
         struct rv_capability_grade *c = ret->capabilities;
 
-        *ret = (struct rv_manifest){ .struct_size = sizeof(*m), .is_usable = 1, .isolation = "shared-kernel" };
+        *ret = (struct rv_manifest){ .struct_size = sizeof(*ret), .is_usable = 1, .isolation = "shared-kernel" };
         for (int i = 0; i < RV_CAPABILITY_MAX_; i++)
                 c[i].grade = RV_GRADE_ENFORCED;
         for (int i = RV_CAPABILITY_network_registries; i <= RV_CAPABILITY_network_any; i++) {

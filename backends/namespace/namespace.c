@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define READ_BYTES 65536
@@ -108,10 +107,8 @@ static void on_output(void *arg, uint32_t events)
 
 /* ---- The end ---- */
 
-static void give_up(void *arg)
+static void give_up(struct ns_run *r)
 {
-        struct ns_run *r = arg;
-
         /* Reading: somebody outside holds a pipe open, what came so far is the output. Dying: a process is
          * stuck in the kernel; the caller gets its answer all the same. */
         for (int i = 0; i < 2; i++)

@@ -51,7 +51,8 @@ static bool judge_refused(const json_t *decision, struct rv_classification *ret)
 static void judge_lost(const json_t *decision, const char *mode, struct rv_classification *ret)
 {
         struct rv_observation seen = {
-                .struct_size = sizeof(seen), .started = RV_STARTED_UNKNOWN, .fault = RV_BACKEND_FAULT_LOST, .result_fd = -1,
+                .struct_size = sizeof(seen), .started = RV_STARTED_UNKNOWN,
+                .fault = RV_BACKEND_FAULT_LOST, .result_fd = -1,
         };
         struct rv_evidence evidence = {
                 .has_network = !mode || strcmp(mode, "none") != 0,
