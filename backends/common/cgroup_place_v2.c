@@ -250,15 +250,15 @@ static int use_real_root(const char *point, struct rv_cgroup_place *place)
         return enable_controllers(h->dir_fd);
 }
 
-static int refuse(const char *point, const char *own, int scope_error, int root_error, struct rv_error *err)
+static int refuse(const char *point, const char *own, bool is_container, int scope_error, int root_error, struct rv_error *err)
 {
+        if (is_container && geteuid() == 0)
+                return rv_error_set(err, rv_raise(root_error), "cannot place runs in this container's cgroup %s: %s; mount /sys/fs/cgroup writable, with "
+                                    "no process but reeve in its root, or set `cgroup:` in the configuration", point, strerror(-root_error));
         if (geteuid() != 0)
                 return rv_error_set(err, rv_raise(-EACCES), "no cgroup to place runs in: uid %u owns none, and %s; log in (so that `systemctl --user` "
                                     "works), have root run `loginctl enable-linger`, or set `cgroup:` in the configuration to a delegated one",
                                     (unsigned)geteuid(), scope_error == -ENOENT ? "it has no systemd user manager" : "its systemd user manager gave no scope");
-        if (!strcmp(own, "/"))
-                return rv_error_set(err, rv_raise(root_error), "cannot place runs in this container's cgroup %s: %s; mount /sys/fs/cgroup writable, with "
-                                    "reeve alone in the container's cgroup, or set `cgroup:` in the configuration", point, strerror(-root_error));
         return rv_error_set(err, rv_raise(-EBUSY), "no cgroup to place runs in: %s%s is not delegated, and %s; run reeve in a unit with Delegate=yes "
                             "(systemd-run --scope -p Delegate=yes), or set `cgroup:` in the configuration to a delegated one", point, own,
                             scope_error == -ENOENT ? "there is no systemd manager" : "systemd gave no scope");
@@ -269,20 +269,28 @@ int rv_cgroup_place_v2(const char *configured, const char *point, const char *ow
         char path[600], buffer[256];
         const char *unit = without_leaf(own, buffer, sizeof(buffer));
         int scope_error, root_error = -EACCES;
+        bool is_container;
 
         place->version = 2;
-        if (configured)
+        if (configured) {
+                /* As a path of the file system it is meant as well. */
+                if (!strncmp(configured, point, strlen(point)) && configured[strlen(point)] == '/')
+                        configured += strlen(point);
                 return use_configured(configured, point, place, err);
+        }
         snprintf(path, sizeof(path), "%s%s", point, unit);
         if (is_delegated(path) && use_below(point, unit, "delegated unit", place) == 0)
                 return 0;
         scope_error = use_scope(point, place);
         if (scope_error == 0)
                 return 0;
-        if (!strcmp(unit, "/")) {
-                root_error = is_real_root(point) ? use_real_root(point, place) : use_below(point, "/", "the container's cgroup", place);
-                if (root_error == 0)
-                        return 0;
-        }
-        return refuse(point, unit, scope_error, root_error, err);
+        /* In a namespace of its own the root may be empty although this process is not in it. */
+        is_container = !is_real_root(point);
+        if (is_container)
+                root_error = use_below(point, "/", "the container's cgroup", place);
+        else if (!strcmp(unit, "/"))
+                root_error = use_real_root(point, place);
+        if (root_error == 0)
+                return 0;
+        return refuse(point, unit, is_container, scope_error, root_error, err);
 }

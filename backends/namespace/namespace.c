@@ -397,7 +397,8 @@ static int begin(struct ns_run *r, struct rv_spawn_spec *spec)
         if (e == 0)
                 e = host->watch_add(host->ctx, r->control_fd, RV_WATCH_READ, on_control, r, &r->control_watch);
         for (int i = 0; i < 2 && e == 0; i++)
-                e = host->watch_add(host->ctx, r->pipes[i].fd, RV_WATCH_READ, on_output, &r->pipes[i], &r->pipes[i].watch);
+                e = host->watch_add(host->ctx, r->pipes[i].fd, RV_WATCH_READ, on_output, &r->pipes[i],
+                                    &r->pipes[i].watch);
         if (e == 0 && r->plan->stdin_bytes)
                 e = host->watch_add(host->ctx, r->stdin_fd, RV_WATCH_WRITE, on_stdin, r, &r->stdin_watch);
         else
@@ -408,8 +409,8 @@ static int begin(struct ns_run *r, struct rv_spawn_spec *spec)
 static int ns_start(void *state, const struct rv_plan *plan, struct rv_run *run, void **ret_handle)
 {
         struct ns_state *ns = state;
-        struct rv_spawn_spec spec = { .struct_size = sizeof(spec), .plan = plan, .control_fd = -EBADF, .payload_fd = -EBADF,
-                                      .stdin_fd = -EBADF, .stdout_fd = -EBADF, .stderr_fd = -EBADF };
+        struct rv_spawn_spec spec = { .struct_size = sizeof(spec), .plan = plan, .stdin_fd = -EBADF,
+                .stdout_fd = -EBADF, .stderr_fd = -EBADF, .control_fd = -EBADF, .payload_fd = -EBADF };
         struct ns_run *r = calloc(1, sizeof(*r));
         int e;
 

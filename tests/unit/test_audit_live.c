@@ -99,7 +99,7 @@ static void place_in_a_log(void **state)
         log = enlisted(state);
         assert_int_equal(rv_read_file_at(AT_FDCWD, live_path(state, log), 4096, &b), 0);
         assert_int_equal(sscanf(b.data, "%26s %llu", segment, &offset), 2);
-        assert_string_equal(segment, SEGMENT + sizeof("audit/") - 1);
+        assert_string_equal(segment, &SEGMENT[sizeof("audit/") - 1]);
         assert_int_equal(offset, (unsigned long long)st.st_size - RV_LOG_RECORD_BYTES_MAX);
         rv_log_close(log);
 }

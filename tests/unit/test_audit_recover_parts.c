@@ -100,7 +100,7 @@ static void reader_lines(void **state)
                 const char *line;
                 size_t n, k = 0;
 
-                assert_int_equal(rv_log_reader_open(log, SEGMENT + sizeof("audit/") - 1, rows[i].offset, &reader, NULL), 0);
+                assert_int_equal(rv_log_reader_open(log, &SEGMENT[sizeof("audit/") - 1], rows[i].offset, &reader, NULL), 0);
                 while (rv_log_reader_next(&reader, &line, &n, NULL) == 1) {
                         const char *want = rows[i].lines[k];
 

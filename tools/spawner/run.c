@@ -25,6 +25,15 @@ void run_kill(struct run *run)
                 (void)syscall(SYS_pidfd_send_signal, run->pidfd, SIGKILL, NULL, 0);
 }
 
+static const char *find_knob(const struct ns_message *m)
+{
+        /* The kernel gives a namespace a /proc of its own only where the one at hand hides nothing. */
+        if (!strcmp(m->step, "mount /proc") && m->fault_errno == EPERM)
+                return "parts of this container's /proc are masked: run it with /proc unmasked (procMount: Unmasked, or "
+                       "--security-opt systempaths=unconfined)";
+        return "see reeve doctor";
+}
+
 /* One message of the child, with the descriptor that READY carries. */
 static ssize_t receive(int fd, struct ns_message *m, int *ret_fd)
 {
@@ -110,7 +119,7 @@ void run_on_sync(struct spawner *s, struct run *run)
                 spawner_sweep(s);       /* the program is starting: nobody waits for the spawner now */
         } else if (n == (ssize_t)sizeof(m) && m.kind == NS_FAILED && !run->has_failed) {
                 m.step[sizeof(m.step) - 1] = 0;
-                snprintf(text, sizeof(text), "cannot %s: %s; see reeve doctor", m.step, strerror(m.fault_errno));
+                snprintf(text, sizeof(text), "cannot %s: %s; %s", m.step, strerror(m.fault_errno), find_knob(&m));
                 fail_run(s, run, m.fault_errno, m.step, text);
         } else {
                 run->sync_fd = rv_close(run->sync_fd);    /* leaves the epoll set, too */
