@@ -4,7 +4,7 @@ max_line_length = 140
 
 local sandbox = {
   read_globals = {
-    "assert", "data", "error", "ipairs", "pairs", "policy", "rule", "select", "tonumber", "tostring", "type", "use", "within",
+    "assert", "data", "error", "ipairs", "pairs", "policy", "rule", "select", "sort", "tonumber", "tostring", "type", "use", "within",
     version = { fields = { "compare" } },
     math = {
       fields = {

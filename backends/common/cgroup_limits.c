@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #define CPU_PERIOD_US 100000
+#define SOCKET_SHARE 8          /* of a run's memory may lie in socket buffers besides (v1) */
 
 int rv_cgroup_set(const struct rv_cgroup_hierarchy *h, int dir_fd, const char *file, uint64_t value, uint64_t *ret_actual, struct rv_error *err)
 {
@@ -45,6 +46,9 @@ int rv_cgroup_limit_v1(const struct rv_cgroup_place *place, struct rv_cgroup *cg
         r = rv_cgroup_set(&h[RV_CGROUP_MEMORY], memory_fd, "memory.limit_in_bytes", limits->memory_bytes, &cg->memory_limit_bytes, err);
         if (r == 0)
                 r = rv_cgroup_set(&h[RV_CGROUP_MEMORY], memory_fd, "memory.memsw.limit_in_bytes", limits->memory_bytes, NULL, err);
+        /* v1 counts the buffers of sockets apart, and the host has one pool of them. */
+        if (r == 0 && faccessat(memory_fd, "memory.kmem.tcp.limit_in_bytes", F_OK, 0) == 0)
+                r = rv_cgroup_set(&h[RV_CGROUP_MEMORY], memory_fd, "memory.kmem.tcp.limit_in_bytes", limits->memory_bytes / SOCKET_SHARE, NULL, err);
         if (r == 0)
                 r = rv_cgroup_set(&h[RV_CGROUP_PIDS], cg->dir_fd[RV_CGROUP_PIDS], "pids.max", limits->pids, NULL, err);
         if (r == 0 && limits->cpus_milli)

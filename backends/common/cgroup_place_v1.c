@@ -103,6 +103,9 @@ static int open_hierarchy(const char *controller, const char *cgroups, const cha
         if (r < 0)
                 return rv_error_set(err, -ENOTSUP, "no cgroup hierarchy with the %s controller is mounted; mount it (mount -t cgroup -o %s "
                                     "cgroup /sys/fs/cgroup/%s), or boot with systemd.unified_cgroup_hierarchy=1", controller, controller, controller);
+        /* As a path of the file system the configured one is meant as well. */
+        if (configured && !strncmp(configured, point, strlen(point)) && configured[strlen(point)] == '/')
+                configured += strlen(point);
         below = configured ? configured : own;
         /* In a container the mount shows only the part of the hierarchy from `root` on. */
         if (!configured && strcmp(root, "/") && !strncmp(below, root, strlen(root)))

@@ -129,8 +129,13 @@ int rv_cgroup_sweep(const struct rv_cgroup_place *place, void (*told)(void *arg,
 
                 if (h->dir_fd < 0)
                         continue;
-                if (h->own_name[0])
-                        n_left += sweep_in(h->root_fd, h->path, told, arg);
+                if (h->own_name[0]) {
+                        char root[sizeof(h->path)];
+
+                        /* The path without the directory of this instance's own. */
+                        snprintf(root, sizeof(root), "%.*s", (int)(strlen(h->path) - strlen(h->own_name) - 1), h->path);
+                        n_left += sweep_in(h->root_fd, root, told, arg);
+                }
                 else
                         n_left += sweep_in(h->dir_fd, h->path, told, arg);
         }

@@ -85,8 +85,8 @@ static int limit_resources(void)
                 rlim_t soft, hard;
         } limits[] = {
                 { RLIMIT_CORE, 0, 0 },
-                { RLIMIT_NOFILE, 1024, 4096 },
-                { RLIMIT_STACK, 8 << 20, RLIM_INFINITY },
+                { RLIMIT_NOFILE, 1024, RV_INIT_FILES_MAX },
+                { RLIMIT_STACK, RV_INIT_STACK_BYTES, RLIM_INFINITY },
                 { RLIMIT_MEMLOCK, 64 << 10, 64 << 10 },
                 { RLIMIT_RTPRIO, 0, 0 },         /* who has these may schedule itself before everybody else */
                 { RLIMIT_NICE, 0, 0 },
@@ -143,7 +143,8 @@ static int keep_capabilities(uint32_t mask)
 }
 
 /* After vfork: shares the parent's memory, so *error is how it answers. */
-static _Noreturn void execute(const struct rv_init *init, char *const argv[], char *const envp[], volatile int *error)
+static _Noreturn void execute(const struct rv_init *init, char *const argv[], char *const envp[], volatile int *error,
+                              volatile uint64_t *start_us)
 {
         int fds[] = { init->stdin_fd, init->stdout_fd, init->stderr_fd };
 
@@ -157,6 +158,7 @@ static _Noreturn void execute(const struct rv_init *init, char *const argv[], ch
                         goto fail;
         if (syscall(SYS_close_range, 3, ~0u, 0) < 0)
                 goto fail;
+        *start_us = rv_boot_us();
         execve(init->interpreter, argv, envp);
 fail:
         *error = errno;
@@ -176,6 +178,7 @@ _Noreturn void rv_init_run(const struct rv_init *init, const struct rv_payload *
         char *argv[6];
         int n = 0, status;
         volatile int error = 0;
+        volatile uint64_t start_us = 0;
         pid_t child, pid;
         char go;
 
@@ -199,8 +202,8 @@ _Noreturn void rv_init_run(const struct rv_init *init, const struct rv_payload *
 
         child = vfork();
         if (child == 0)
-                execute(init, argv, payload->env, &error);
-        message.start_us = rv_boot_us();
+                execute(init, argv, payload->env, &error, &start_us);
+        message.start_us = start_us ? start_us : rv_boot_us();
         if (child < 0 || error) {
                 message.kind = RV_INIT_EXEC_FAILED;
                 message.fault_errno = child < 0 ? errno : error;

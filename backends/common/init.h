@@ -14,6 +14,8 @@
 
 #define RV_BOX "/box"
 #define RV_RESERVED_DIR "/.reeve"             /* read-only; reeve's own files in a run's root */
+#define RV_INIT_FILES_MAX 4096                /* hard limit of open files; the soft one is 1024 */
+#define RV_INIT_STACK_BYTES (8u << 20)
 #define RV_NODE_PRELOAD RV_RESERVED_DIR "/preload.cjs"
 
 struct rv_init {

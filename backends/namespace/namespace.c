@@ -4,106 +4,17 @@
  * This is its half in the loop: it makes the pipes, asks the spawner for the sandbox (setup.c is the other
  * half), releases the program, watches and reports. See reeve/backend.h for the calls.
  */
+#include "run.h"
+
 #include "builtin.h"
-#include "common.h"
 #include "manifest.h"
 #include "payload.h"
 #include "spawn_msg.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#define READ_BYTES 65536
-#define READS_A_TURN 8          /* then other runs, timers and the other stream have their turn */
-
-struct ns_state {
-        const struct rv_host *host;
-};
-
-struct ns_pipe {
-        struct ns_run *run;
-        enum rv_stream stream;
-        int fd;
-        struct rv_host_watch *watch;
-};
-
-struct ns_run {
-        const struct rv_host *host;
-        struct rv_run *run;
-        const struct rv_plan *plan;
-        uint64_t spawn_id;
-        int control_fd, stdin_fd;
-        struct rv_host_watch *control_watch, *stdin_watch;
-        struct rv_host_timer *timer;         /* while dying: teardown_ms; while reading on: collect_ms */
-        struct ns_pipe pipes[2];
-        size_t n_stdin_written;
-        uint64_t go_us, start_us;            /* CLOCK_BOOTTIME of the release and of the interpreter's exec */
-        bool is_held, may_go, is_released, is_ended;   /* is_ended: the spawner's last word on it is there */
-        bool is_observed, is_removed, is_clean, wants_release;
-        bool is_stuck;                       /* it did not die in time: nobody waits for the spawner's last word */
-        bool is_abandoned;                   /* released all the same: freed when the spawner has had its last word */
-        uint32_t teardown_ms;
-        enum rv_stop stop;
-        struct rv_observation seen;
-};
-
-static void finish(struct ns_run *r);
-
-/* ---- What the program reads and writes ---- */
-
-static void close_stdin(struct ns_run *r)
-{
-        r->host->watch_remove(r->host->ctx, r->stdin_watch);
-        r->stdin_watch = NULL;
-        r->stdin_fd = rv_close(r->stdin_fd);
-}
-
-static void on_stdin(void *arg, uint32_t events)
-{
-        struct ns_run *r = arg;
-        ssize_t n;
-
-        (void)events;
-        n = write(r->stdin_fd, r->plan->stdin_data + r->n_stdin_written, r->plan->stdin_bytes - r->n_stdin_written);
-        if (n < 0 && (errno == EAGAIN || errno == EINTR))
-                return;
-        if (n > 0)
-                r->n_stdin_written += (size_t)n;
-        /* EPIPE: the program does not want the rest. */
-        if (n < 0 || r->n_stdin_written == r->plan->stdin_bytes)
-                close_stdin(r);
-}
-
-static void close_pipe(struct ns_pipe *p)
-{
-        p->run->host->watch_remove(p->run->host->ctx, p->watch);
-        p->watch = NULL;
-        p->fd = rv_close(p->fd);
-}
-
-static void on_output(void *arg, uint32_t events)
-{
-        static char bytes[READ_BYTES];      /* the loop has one thread */
-        struct ns_pipe *p = arg;
-        struct ns_run *r = p->run;
-
-        (void)events;
-        for (int i = 0; i < READS_A_TURN && p->fd >= 0; i++) {
-                ssize_t n = read(p->fd, bytes, sizeof(bytes));
-
-                if (n < 0 && (errno == EAGAIN || errno == EINTR))
-                        return;
-                if (n <= 0) {
-                        close_pipe(p);
-                        finish(r);
-                        return;
-                }
-                r->host->output(r->host->ctx, r->run, p->stream, bytes, (size_t)n);
-        }
-}
 
 /* ---- The end ---- */
 
@@ -113,9 +24,9 @@ static void give_up(struct ns_run *r)
          * stuck in the kernel; the caller gets its answer all the same. */
         for (int i = 0; i < 2; i++)
                 if (r->pipes[i].fd >= 0)
-                        close_pipe(&r->pipes[i]);
+                        ns_pipe_close(&r->pipes[i]);
         r->is_ended = true;
-        finish(r);
+        ns_finish(r);
 }
 
 static void on_late(void *arg)
@@ -123,6 +34,8 @@ static void on_late(void *arg)
         struct ns_run *r = arg;
 
         r->is_stuck = !r->is_ended;
+        /* Its kill was sent, and no other end was seen: the outcome stands although the teardown is not complete. */
+        r->seen.was_stopped |= r->is_stuck && r->stop != RV_STOP_NONE;
         give_up(r);
 }
 
@@ -142,7 +55,7 @@ static void close_control(struct ns_run *r)
 }
 
 /* Observe once the last word on the processes is there and the pipes are at their end. */
-static void finish(struct ns_run *r)
+void ns_finish(struct ns_run *r)
 {
         if (!r->is_ended || r->is_observed || r->pipes[0].fd >= 0 || r->pipes[1].fd >= 0)
                 return;
@@ -150,7 +63,7 @@ static void finish(struct ns_run *r)
         close_control(r);       /* what init says from here on is of no matter */
         r->host->timer_stop(r->host->ctx, r->timer);
         r->timer = NULL;
-        close_stdin(r);
+        ns_pipe_close_stdin(r);
         r->seen.was_stopped = r->seen.was_stopped && !r->seen.has_wait_status;
         r->host->observe(r->host->ctx, r->run, &r->seen);
 }
@@ -269,10 +182,11 @@ static void on_spawn_ended(struct ns_run *r, const struct rv_spawn_event *e)
         r->is_ended = true;
         set_timer(r, r->plan->collect_ms, on_late);
         /* Every writer is dead: what is in the pipes is all that there will be, and is read now. */
-        for (int i = 0; i < 2; i++)
-                if (r->pipes[i].fd >= 0)
-                        on_output(&r->pipes[i], RV_WATCH_READ);
-        finish(r);
+        for (int i = 0; i < 2; i++) {
+                ns_pipe_flow(&r->pipes[i], true);
+                ns_pipe_read(&r->pipes[i]);
+        }
+        ns_finish(r);
 }
 
 static void free_run(struct ns_run *r)
@@ -364,27 +278,12 @@ static void ns_can(void *state, struct rv_manifest *m)
         ns_manifest_fill(ns->host, m);
 }
 
-static int make_pipe(int *ret_ours, int *ret_theirs, bool is_ours_read)
-{
-        int fds[2];
-
-        if (pipe2(fds, O_CLOEXEC) < 0)
-                return rv_raise(-errno);
-        *ret_ours = fds[is_ours_read ? 0 : 1];
-        *ret_theirs = fds[is_ours_read ? 1 : 0];
-        return fcntl(*ret_ours, F_SETFL, O_NONBLOCK) < 0 ? rv_raise(-errno) : 0;
-}
-
 static int begin(struct ns_run *r, struct rv_spawn_spec *spec)
 {
         const struct rv_host *host = r->host;
         int control[2], e;
 
-        e = make_pipe(&r->stdin_fd, &spec->stdin_fd, false);
-        if (e == 0)
-                e = make_pipe(&r->pipes[RV_STREAM_STDOUT].fd, &spec->stdout_fd, true);
-        if (e == 0)
-                e = make_pipe(&r->pipes[RV_STREAM_STDERR].fd, &spec->stderr_fd, true);
+        e = ns_pipe_make(r, spec);
         if (e == 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) < 0)
                 e = rv_raise(-errno);
         if (e < 0)
@@ -396,13 +295,8 @@ static int begin(struct ns_run *r, struct rv_spawn_spec *spec)
                 e = host->spawn_start(host->ctx, spec, on_spawn, r, &r->spawn_id);
         if (e == 0)
                 e = host->watch_add(host->ctx, r->control_fd, RV_WATCH_READ, on_control, r, &r->control_watch);
-        for (int i = 0; i < 2 && e == 0; i++)
-                e = host->watch_add(host->ctx, r->pipes[i].fd, RV_WATCH_READ, on_output, &r->pipes[i],
-                                    &r->pipes[i].watch);
-        if (e == 0 && r->plan->stdin_bytes)
-                e = host->watch_add(host->ctx, r->stdin_fd, RV_WATCH_WRITE, on_stdin, r, &r->stdin_watch);
-        else
-                r->stdin_fd = rv_close(r->stdin_fd);
+        if (e == 0)
+                e = ns_pipe_watch(r);
         return e;
 }
 
@@ -436,8 +330,8 @@ static int ns_start(void *state, const struct rv_plan *plan, struct rv_run *run,
                 return 0;
         }
         for (int i = 0; i < 2; i++)
-                close_pipe(&r->pipes[i]);
-        close_stdin(r);
+                ns_pipe_close(&r->pipes[i]);
+        ns_pipe_close_stdin(r);
         close_control(r);
         free(r);
         *ret_handle = NULL;
@@ -463,6 +357,14 @@ static void ns_stop(void *state, void *handle, enum rv_stop why)
         r->stop = why;
         r->host->spawn_stop(r->host->ctx, r->spawn_id);
         set_timer(r, r->teardown_ms, on_late);
+}
+
+static void ns_flow(void *state, void *handle, enum rv_stream stream, int is_flowing)
+{
+        struct ns_run *r = handle;
+
+        (void)state;
+        ns_pipe_flow(&r->pipes[stream], is_flowing || r->is_ended);
 }
 
 static void ns_release(void *state, void *handle)
@@ -495,6 +397,7 @@ const struct rv_backend rv_namespace_backend = {
         .start = ns_start,
         .go = ns_go,
         .stop = ns_stop,
+        .flow = ns_flow,
         .release = ns_release,
         .fini = ns_fini,
 };

@@ -13,7 +13,7 @@
         X("state_dir",                   PATH,          IN_ROOT(state_dir),             NULL, \
           "directory of records and keys; without it `/var/lib/reeve` as root, else `$XDG_STATE_HOME/reeve` (`~/.local/state/reeve`)") \
         X("cgroup",                      PATH,          IN_ROOT(cgroup),                NULL, \
-          "directory below `/sys/fs/cgroup` to make runs' cgroups in; without it one is looked for") \
+          "cgroup to make runs' cgroups in, as a path inside the hierarchy (on v1 inside each): `/reeve`; without it one is looked for") \
         X("uid_range",                   UID_RANGE,     IN_ROOT(uid_first),             "2000000-2065535", \
           "user ids handed to runs, one a run") \
         X("runtimes.*",                  EACH_RUNTIME,  NOWHERE,                        NULL, \

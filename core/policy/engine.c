@@ -63,7 +63,7 @@ static void *allocate(void *ud, void *ptr, size_t osize, size_t nsize)
                 if (!ptr && osize == LUA_TSTRING && nsize > RV_ENGINE_STRING_MAX + STRING_OVERHEAD)
                         return refuse(e, "a string is longer than " RV_STR(RV_ENGINE_STRING_MAX) " bytes");
                 if (nsize > RV_ENGINE_BLOCK_MAX)
-                        return refuse(e, "a table has too many entries");
+                        return refuse(e, "a table has too many entries, or calls nest too deep");
                 if (e->used_bytes + (nsize - old) > RV_ENGINE_MEMORY_MAX)
                         return refuse(e, "the policy uses more than 8 MiB");
                 if (e->turnover_bytes + nsize > RV_ENGINE_TURNOVER_MAX || e->n_refusals > REFUSALS_MAX)

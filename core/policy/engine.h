@@ -21,7 +21,7 @@
 #define RV_ENGINE_LOAD_BUDGET 100000       /* VM instructions to load the bundle */
 #define RV_ENGINE_ITEM_BUDGET 20000        /* … to judge one item */
 #define RV_ENGINE_MEMORY_MAX (8 * 1024 * 1024)
-#define RV_ENGINE_STRING_MAX (128 * 1024)         /* one string: what an instruction such as `..` can cost */
+#define RV_ENGINE_STRING_MAX 131072         /* one string: what an instruction such as `..` can cost */
 #define RV_ENGINE_BLOCK_MAX (1024 * 1024)         /* one table's array or hash part */
 #define RV_ENGINE_TURNOVER_MAX (64 * 1024 * 1024) /* allocated in all, for loading and for each item */
 #define RV_ENGINE_BYTES_PER_UNIT 64        /* what a host function may touch for the price of one instruction */

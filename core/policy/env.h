@@ -31,6 +31,9 @@ void rv_env_each(void (*visit)(void *userdata, const char *name), void *userdata
 /** rv_env_describe_missing() - the message for a global (@lib "") or a library's member that is not there. Context: any. Ownership: borrows; @ret has @n bytes. Return: as snprintf(); 0 if @lib is no library */
 int rv_env_describe_missing(const char *lib, const char *name, char *ret, size_t n);
 
+/** raw_sort() - `sort(list [, before])` and `table.sort`, stable, in place. Context: called by Lua. Ownership: none. Return: nothing */
+int raw_sort(lua_State *L);
+
 /** rv_lib_push_constant() - push what of `math` is no function. Context: inside Lua. Ownership: borrows. Return: none */
 void rv_lib_push_constant(lua_State *L, const char *name);
 

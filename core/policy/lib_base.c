@@ -265,6 +265,7 @@ static int raw_pairs(lua_State *L)
 const luaL_Reg rv_lib_base[] = {
         { "assert", raw_assert }, { "data", raw_data }, { "error", raw_error }, { "ipairs", raw_ipairs },
         { "pairs", raw_pairs }, { "policy", raw_policy }, { "rule", raw_rule }, { "select", raw_select },
+        { "sort", raw_sort },
         { "tonumber", raw_tonumber }, { "tostring", raw_tostring }, { "type", raw_type }, { "use", raw_use },
         { "within", raw_within }, { NULL, NULL },
 };

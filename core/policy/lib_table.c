@@ -209,7 +209,7 @@ static void merge(lua_State *L, int source, int target, lua_Integer low, lua_Int
  * sort(list [, before]): stable, and so the same on every machine whatever is equal; Lua's own takes its pivot
  * from the clock. A function that contradicts itself gives some order, but always the same, and ends.
  */
-static int raw_sort(lua_State *L)
+int raw_sort(lua_State *L)
 {
         lua_Integer n = check_writable(L, 1);
         int source = 3, target = 4;

@@ -26,6 +26,12 @@ void rv_run_stop(struct rv_run *run, enum rv_stop why)
         rv__run_end(run, why, run->phase == RV_RUN_START && !run->is_started ? RV_PHASE_START : RV_PHASE_RUN, 0);
 }
 
+void rv_run_flow(struct rv_run *run, enum rv_stream stream, bool is_flowing)
+{
+        if (run->handle && !run->has_seen && RV_HAS(run->backend, flow) && run->backend->flow)
+                run->backend->flow(run->backend_state, run->handle, stream, is_flowing);
+}
+
 enum rv_step rv__run_run(struct rv_run *run)
 {
         if (run->is_ended || run->has_seen) {

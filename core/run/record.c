@@ -36,14 +36,29 @@ static json_t *commit(const struct rv_run *run, const void *data, size_t n)
         return json_pack("{s:s, s:I}", "hmac_sha256", hmac, "bytes", (json_int_t)n);
 }
 
+/*
+ * How much of a fault's pointer names what a request can have. A member's name that is none may hold anything,
+ * a secret written in the wrong place too: it is left out.
+ */
+static size_t known_part(const struct rv_problem_fault *f)
+{
+        const char *last = strrchr(f->pointer, '/');
+        bool is_free = f->code == RV_FAULT_UNKNOWN || (!strncmp(f->pointer, "/env/", 5) && f->code != RV_FAULT_TYPE);
+
+        return is_free && last ? (size_t)(last - f->pointer) : strlen(f->pointer);
+}
+
 int rv__record_rejected(struct rv_run *run, struct rv_error *err)
 {
         _cleanup_(rv_json_unrefp) json_t *body = begin(run);
         json_t *errors = json_array();
 
-        for (size_t i = 0; i < run->problem->n_faults; i++)
-                json_array_append_new(errors, json_pack("{s:s, s:s}", "pointer", run->problem->faults[i].pointer, "code",
-                                                        rv_fault_code_name(run->problem->faults[i].code)));
+        for (size_t i = 0; i < run->problem->n_faults; i++) {
+                const struct rv_problem_fault *f = &run->problem->faults[i];
+
+                json_array_append_new(errors, json_pack("{s:s%, s:s}", "pointer", f->pointer, known_part(f), "code",
+                                                        rv_fault_code_name(f->code)));
+        }
         json_object_set_new(body, "errors", errors);
         if (run->input.text)
                 json_object_set_new(body, "request", commit(run, run->input.text, run->input.text_bytes));

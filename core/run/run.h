@@ -72,6 +72,8 @@ int rv_run_start(struct rv_core *core, const struct rv_run_input *input, struct 
 
 /** rv_run_stop() - end a run early: RV_STOP_CANCELLED or RV_STOP_SHUTDOWN. Context: loop thread; harmless when it is over. Ownership: borrows. Return: none */
 void rv_run_stop(struct rv_run *run, enum rv_stop why);
+/** rv_run_flow() - whoever gets the output live cannot take more for now (@is_flowing false), or can again: the program waits. Context: loop thread; harmless when it is over. Ownership: borrows. Return: none */
+void rv_run_flow(struct rv_run *run, enum rv_stream stream, bool is_flowing);
 /** rv_run_problem() - why the request was not taken, or NULL. Context: from `answered` on. Ownership: borrowed from @run. Return: the problem */
 const struct rv_problem *rv_run_problem(const struct rv_run *run);
 /** rv_run_outcome() - the outcome, or NULL if there is a problem. Context: from `answered` on. Ownership: borrowed from @run. Return: the outcome */

@@ -54,6 +54,7 @@ struct rv_run {
         void *backend_state, *handle;
         struct rv_manifest manifest;
 
+        uint64_t start_begun_us;
         struct rv_host_timer *timer; /* of the phase's budget */
         struct rv_capture out, err;
         struct rv_observation seen;

@@ -139,6 +139,11 @@ function ipairs(list) end
 ---@param t table
 function pairs(t) end
 
+---Stable, in place; the same as table.sort.
+---@param list table
+---@param before? fun(a: any, b: any): boolean
+function sort(list, before) end
+
 ---@param n integer|"#"
 ---@return any
 function select(n, ...) end

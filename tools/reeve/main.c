@@ -1,6 +1,7 @@
 #include "reeve.h"
 
 #include "base/fd.h"
+#include "run/terminal.h"
 #include "start.h"
 
 #include <fcntl.h>
@@ -29,15 +30,41 @@ static void print_usage(FILE *f)
         fprintf(f, "\n`reeve VERB --help` tells more.\n");
 }
 
-int usage_error(const char *verb, const char *fmt, ...)
+static void say_with(const char *before, const char *fmt, va_list ap, const char *after)
+{
+        _cleanup_(rv_buf_fini) struct rv_buf line = { 0 };
+        _cleanup_(rv_freep) char *text = NULL;
+
+        if (vasprintf(&text, fmt, ap) < 0) {
+                text = NULL;
+                return;
+        }
+        rv_buf_printf(&line, "reeve: %s", before);
+        (void)rv_terminal_put_line(text, &line);
+        rv_buf_printf(&line, "%s\n", after);
+        if (rv_buf_error(&line) == 0)
+                (void)rv_write_all(STDERR_FILENO, line.data, line.size);
+}
+
+void say(const char *fmt, ...)
 {
         va_list ap;
 
-        fprintf(stderr, "reeve: %s: ", verb);
         va_start(ap, fmt);
-        vfprintf(stderr, fmt, ap);
+        say_with("", fmt, ap, "");
         va_end(ap);
-        fprintf(stderr, "; see `reeve %s --help`\n", verb);
+}
+
+int usage_error(const char *verb, const char *fmt, ...)
+{
+        char before[64], after[64];
+        va_list ap;
+
+        snprintf(before, sizeof(before), "%s: ", verb);
+        snprintf(after, sizeof(after), "; see `reeve %s --help`", verb);
+        va_start(ap, fmt);
+        say_with(before, fmt, ap, after);
+        va_end(ap);
         return EXIT_USAGE;
 }
 
@@ -61,12 +88,11 @@ void print_problem(const struct rv_problem *problem, bool is_json)
                 return;
         }
         if (problem->detail[0])
-                fprintf(stderr, "reeve: %s: %s\n", problem->title, problem->detail);
+                say("%s: %s", problem->title, problem->detail);
         for (size_t i = 0; i < problem->n_faults; i++)
-                fprintf(stderr, "reeve: rejected: %s: %s\n", problem->faults[i].pointer[0] ? problem->faults[i].pointer : "the request",
-                        problem->faults[i].message);
+                say("rejected: %s: %s", problem->faults[i].pointer[0] ? problem->faults[i].pointer : "the request", problem->faults[i].message);
         if (problem->n_left_out)
-                fprintf(stderr, "reeve: rejected: and %zu faults more\n", problem->n_left_out);
+                say("rejected: and %zu faults more", problem->n_left_out);
 }
 
 int fail(bool is_json, int status, const char *title, const char *detail)
@@ -79,7 +105,7 @@ int fail(bool is_json, int status, const char *title, const char *detail)
                 if (is_json)
                         print_problem(problem, true);
         }
-        fprintf(stderr, "reeve: %s: %s\n", title, detail);
+        say("%s: %s", title, detail);
         return EXIT_REEVE;
 }
 
@@ -88,9 +114,9 @@ int main(int argc, char **argv)
         int r;
 
         spawner_remember_caller(argc, argv);
-        /* Descriptors 0 to 2 are used as such by everything below. */
+        /* Descriptors 0 to 2 are used as such by everything below; writing to one that was closed is an error still. */
         for (int fd = 0; fd < 3; fd++)
-                if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd ? O_WRONLY : O_RDONLY) != fd)
+                if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDONLY) != fd)
                         return EXIT_REEVE;
         if (argc < 2) {
                 print_usage(stderr);
@@ -108,7 +134,7 @@ int main(int argc, char **argv)
                 r = verbs[i].run(argc - 1, argv + 1);
                 return fflush(stdout) == 0 ? r : r ? r : EXIT_REEVE;
         }
-        fprintf(stderr, "reeve: there is no verb %s\n", argv[1]);
+        say("there is no verb %s", argv[1]);
         print_usage(stderr);
         return EXIT_USAGE;
 }

@@ -41,7 +41,7 @@ static int check_bundle(const char *dir, bool is_json)
         int n = rv_policy_check(dir, on_finding, &check);
 
         if (n < 0) {
-                fprintf(stderr, "reeve: policy check: %s\n", strerror(-n));
+                say("policy check: %s", strerror(-n));
                 return EXIT_REEVE;
         }
         if (is_json && print_json(findings) < 0)
@@ -55,7 +55,7 @@ static int print_digest(const char *dir)
         struct rv_error err = { 0 };
 
         if (rv_bundle_load(dir, &bundle, &err) < 0) {
-                fprintf(stderr, "reeve: policy digest: %s: %s\n", dir, err.message);
+                say("policy digest: %s: %s", dir, err.message);
                 return 1;
         }
         printf("%s\n", rv_bundle_digest(bundle));
@@ -66,7 +66,7 @@ int verb_policy(int argc, char **argv)
 {
         bool is_json = argc == 4 && !strcmp(argv[2], "--json");
 
-        if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
+        if (argc >= 2 && (!strcmp(argv[argc - 1], "--help") || !strcmp(argv[argc - 1], "-h"))) {
                 fputs(help, stdout);
                 return 0;
         }

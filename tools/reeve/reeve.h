@@ -22,6 +22,9 @@ int verb_version(int argc, char **argv);
 /** usage_error() - say what is wrong with the words of the command. Context: any. Ownership: borrows. Return: EXIT_USAGE */
 int usage_error(const char *verb, const char *fmt, ...) RV_PRINTF(2, 3);
 
+/** say() - one line on standard error that begins "reeve: "; what a caller wrote is shown, never obeyed (control characters). Context: may block. Ownership: borrows. Return: none */
+void say(const char *fmt, ...) RV_PRINTF(1, 2);
+
 /** print_json() - one line on standard output. Context: may block. Ownership: borrows. Return: 0 or -errno */
 int print_json(const json_t *value);
 

@@ -113,6 +113,8 @@ static int set_env(json_t *request, const char *word)
                 return EXIT_REEVE;
         if (!value)
                 return usage_error("run", "--env %s: there is no such variable to take over; give NAME=VALUE", word);
+        if (json_object_get(member(request, "env", json_object), name))
+                return usage_error("run", "--env %s is given twice", name);
         if (json_object_set_new(member(request, "env", json_object), name, text(value)) < 0)
                 return usage_error("run", "--env: the name is not UTF-8");
         return 0;
@@ -200,10 +202,14 @@ static int read_input(const char *path, size_t max, struct rv_buf *out)
                 fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
                 r = fd < 0 ? -errno : rv_read_fd(fd, max, out);
         }
-        if (r == -EFBIG)
-                fprintf(stderr, "reeve: run: %s is larger than the %zu bytes that a request may have\n", path, max);
-        else if (r < 0)
-                fprintf(stderr, "reeve: run: cannot read %s: %s\n", path, strerror(-r));
+        /* Too much to be a request: whoever judges it sees one byte more than the bound, and says so. */
+        if (r == -EFBIG && rv_buf_reserve(out, max + 1 - out->size) == 0) {
+                memset(out->data + out->size, ' ', max + 1 - out->size);
+                out->size = max + 1;
+                return 0;
+        }
+        if (r < 0)
+                say("run: cannot read %s: %s", path, strerror(-r));
         return r < 0 ? EXIT_USAGE : 0;
 }
 

@@ -28,14 +28,14 @@ int verb_schema(int argc, char **argv)
         _cleanup_(rv_json_unrefp) json_t *schema = NULL;
         bool is_markdown = argc == 3 && !strcmp(argv[2], "--markdown");
 
-        if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
+        if (argc >= 2 && (!strcmp(argv[argc - 1], "--help") || !strcmp(argv[argc - 1], "-h"))) {
                 fputs(help, stdout);
                 return 0;
         }
         if (is_markdown && !strcmp(argv[1], "configuration"))
                 return print_markdown(rv_config_markdown);
         if (argc < 2 || strcmp(argv[1], "request") || (argc > 2 && !is_markdown))
-                return usage_error("schema", "name what to print: request");
+                return usage_error("schema", "say request, request --markdown or configuration --markdown");
         if (is_markdown)
                 return print_markdown(rv_bounds_markdown);
         schema = rv_bounds_schema();

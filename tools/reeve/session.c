@@ -128,19 +128,19 @@ static int drop_privilege(const struct session *s, struct rv_error *err)
 }
 
 /* So that any record can be evaluated again. By then the state directory may be out of reach by its path. */
-static void keep_bundle(struct session *s)
+static int keep_bundle(struct session *s, struct rv_error *err)
 {
         char dir[64];
         int r;
 
         if (!s->bundle)
-                return;
+                return 0;
         snprintf(dir, sizeof(dir), "/proc/self/fd/%d/bundles", s->state_fd);
         r = rv_bundle_keep(s->bundle, dir);
-        if (r == 0)
-                return;
-        rv_error_set(&s->bundle_error, r, "cannot keep a copy of the bundle in %s/bundles: %s", s->config->state_dir, strerror(-r));
-        reject_bundle(s, r);
+        if (r < 0)
+                return rv_error_set(err, r, "cannot keep a copy of the policy bundle in %s/bundles: %s; all of the state directory has to belong to uid %u",
+                                    s->config->state_dir, strerror(-r), (unsigned)s->uid);
+        return 0;
 }
 
 static int note_context(struct session *s, struct rv_error *err)
@@ -210,8 +210,10 @@ int session_settle(struct session *s, bool *ret_is_log, struct rv_error *err)
         r = drop_privilege(s, err);
         if (r < 0)
                 return r;
-        keep_bundle(s);
         *ret_is_log = true;
+        r = keep_bundle(s, err);
+        if (r < 0)
+                return r;
         r = rv_log_open_at(s->state_fd, s->config->state_dir, &s->core.log, err);
         if (r == 0)
                 r = rv_log_enlist(s->core.log, err);

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define AGAIN_MS 20
+#define AGAIN_MS 2
 #define WRITE_BYTES 4096        /* what a pipe that is ready takes without blocking (POSIX: PIPE_BUF) */
 
 void stream_init(struct stream *s, const struct rv_host *host, int fd, bool is_raw)
@@ -34,26 +34,24 @@ static bool is_ready(int fd)
         return poll(&p, 1, 0) > 0;
 }
 
-/* Writes what waits; without blocking, or until no more than @leave bytes wait. */
-static void flush(struct stream *s, size_t leave)
+/* Writes what waits: all of it, or what can be written without blocking. */
+static void flush(struct stream *s, bool is_blocking)
 {
-        while (!s->is_broken && s->n_written < s->waiting.size) {
-                size_t left = s->waiting.size - s->n_written;
+        while (!s->error && s->n_written < s->waiting.size) {
+                struct pollfd p = { .fd = s->fd, .events = POLLOUT };
                 ssize_t w;
 
-                if (left <= leave && !is_ready(s->fd))
+                if (!is_blocking && !is_ready(s->fd))
                         return;
-                w = write(s->fd, s->waiting.data + s->n_written, RV_MIN(left, (size_t)WRITE_BYTES));
-                if (w < 0 && errno == EAGAIN) {         /* a terminal, or somebody made the description non-blocking */
-                        struct pollfd p = { .fd = s->fd, .events = POLLOUT };
-
-                        if (left <= leave)
+                w = write(s->fd, s->waiting.data + s->n_written, RV_MIN(s->waiting.size - s->n_written, (size_t)WRITE_BYTES));
+                if (w > 0) {
+                        s->n_written += (size_t)w;
+                } else if (w < 0 && errno == EAGAIN) {  /* a terminal, or somebody made the description non-blocking */
+                        if (!is_blocking)
                                 return;
                         (void)poll(&p, 1, -1);
                 } else if (w < 0 && errno != EINTR) {
-                        s->is_broken = true;
-                } else if (w > 0) {
-                        s->n_written += (size_t)w;
+                        s->error = errno;
                 }
         }
         s->waiting.size = s->n_written = 0;
@@ -66,12 +64,23 @@ static void stop_timer(struct stream *s)
         s->timer = NULL;
 }
 
+static void tell_flow(struct stream *s)
+{
+        size_t n = s->waiting.size - s->n_written;
+        bool is_full = s->is_full ? n > STREAM_WAITING_MAX / 2 : n > STREAM_WAITING_MAX;
+
+        if (!s->flow || is_full == s->is_full)
+                return;
+        s->is_full = is_full;
+        s->flow(s->flow_arg, !is_full);
+}
+
 static void on_timer(void *arg);
 
 static void try_again_later(struct stream *s)
 {
         stop_timer(s);
-        if (s->host && s->waiting.size && !s->is_broken)
+        if (s->host && s->waiting.size)
                 (void)s->host->timer_start(s->host->ctx, AGAIN_MS, on_timer, s, &s->timer);
 }
 
@@ -79,13 +88,14 @@ static void on_timer(void *arg)
 {
         struct stream *s = arg;
 
-        flush(s, STREAM_WAITING_MAX);
+        flush(s, false);
         try_again_later(s);
+        tell_flow(s);
 }
 
 void stream_put(struct stream *s, const void *data, size_t n)
 {
-        if (s->is_broken)
+        if (s->error)
                 return;
         if (s->n_written) {             /* what is written makes room */
                 memmove(s->waiting.data, s->waiting.data + s->n_written, s->waiting.size - s->n_written);
@@ -96,17 +106,19 @@ void stream_put(struct stream *s, const void *data, size_t n)
                 (void)rv_terminal_feed(&s->terminal, data, n, &s->waiting);
         else
                 (void)rv_buf_append(&s->waiting, data, n);
-        flush(s, STREAM_WAITING_MAX);
+        flush(s, false);
         if (!s->timer)
                 try_again_later(s);
+        tell_flow(s);
 }
 
-void stream_finish(struct stream *s)
+int stream_finish(struct stream *s)
 {
         stop_timer(s);
         if (s->is_filtered)
                 (void)rv_terminal_finish(&s->terminal, &s->waiting);
-        flush(s, 0);
+        flush(s, true);
         s->own_fd = rv_close(s->own_fd);
         rv_buf_fini(&s->waiting);
+        return s->error && s->error != EPIPE ? -s->error : 0;
 }

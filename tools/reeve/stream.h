@@ -2,8 +2,8 @@
  * stream.h - a program's output passed on live to one of reeve's own streams
  *
  * To a terminal control characters are made harmless (run/terminal.h) unless the user wants them raw. The
- * loop must not stand still because whoever reads is slow: what cannot be written at once waits in a
- * buffer of at most STREAM_WAITING_MAX; only beyond that, and at the end, does writing block.
+ * loop must not stand still because whoever reads is slow: what cannot be written at once waits in a buffer,
+ * and when STREAM_WAITING_MAX wait the program is asked to wait too. Only the end blocks.
  *
  * Being ready is asked for by a timer and not by the loop's watches, which would make the description that the
  * caller shares non-blocking. One thread. A stream that nobody reads any more (EPIPE) is dropped without a word.
@@ -15,14 +15,20 @@
 
 #include <reeve/backend.h>
 
-#define STREAM_WAITING_MAX (4u << 20)
+#define STREAM_WAITING_MAX (1u << 20)
+
+/* Nothing more is wanted for now, or again. */
+typedef void (*stream_flow_fn)(void *arg, bool is_flowing);
 
 struct stream {
         const struct rv_host *host;
         struct rv_host_timer *timer;    /* to try again, while something waits */
         int fd;
         int own_fd;             /* of a terminal: the same one, non-blocking, or -EBADF */
-        bool is_filtered, is_broken;
+        stream_flow_fn flow;    /* or NULL: then more and more waits */
+        void *flow_arg;
+        bool is_filtered, is_full;
+        int error;              /* errno of the write that failed: what came after it is lost */
         struct rv_terminal terminal;
         struct rv_buf waiting;
         size_t n_written;       /* of waiting */
@@ -30,7 +36,7 @@ struct stream {
 
 /** stream_init() - pass on to @fd; @host gives timers, or is NULL: then what waits is tried again only by the next put. Context: with the caller's privilege. Ownership: borrows @host, which need not be ready before the first put, and @fd; release with stream_finish(). Return: none */
 void stream_init(struct stream *s, const struct rv_host *host, int fd, bool is_raw);
-/** stream_put() - pass on some bytes. Context: blocks only when too much waits. Ownership: borrows. Return: none */
+/** stream_put() - pass on some bytes. Context: never blocks; may call flow. Ownership: borrows. Return: none */
 void stream_put(struct stream *s, const void *data, size_t n);
-/** stream_finish() - write all that waits and release. Context: may block. Ownership: takes the content. Return: none */
-void stream_finish(struct stream *s);
+/** stream_finish() - write all that waits and release. Context: may block. Ownership: takes the content. Return: 0, or -errno if something could not be written; that nobody reads any more (EPIPE) is no error */
+int stream_finish(struct stream *s);

@@ -1,5 +1,6 @@
 #include "request.h"
 #include "spawner.h"
+#include "init.h"
 #include "start.h"
 
 #include "base/clock.h"
@@ -150,43 +151,46 @@ static int settle(bool is_explaining)
         return syscall(SYS_close_range, SPAWNER_CHANNEL_FD + !is_explaining, ~0u, 0) < 0 ? -errno : 0;
 }
 
-/* What the caller's shell limits is no limit of a run's: those are its cgroup, its files' cap and its time. */
-static void lift_limits(void)
+/*
+ * What the caller's shell limits is no limit of a run's: those are its cgroup, the cap of its files and its time.
+ * Where a limit may not be raised, it must at least not be in the way of what every run is given.
+ */
+static int lift_limits(const struct spawner *s, struct rv_error *err)
 {
-        static const __rlimit_resource_t limits[] = { RLIMIT_AS, RLIMIT_CPU, RLIMIT_DATA, RLIMIT_FSIZE, RLIMIT_RTTIME };
+        const struct {
+                __rlimit_resource_t resource;
+                const char *name;
+                rlim_t needed;
+        } limits[] = {
+                { RLIMIT_NPROC, "processes (ulimit -u)", s->config->limits.pids },
+                { RLIMIT_NOFILE, "open files (ulimit -n)", RV_INIT_FILES_MAX },
+                { RLIMIT_STACK, "stack (ulimit -s)", RV_INIT_STACK_BYTES },
+                { RLIMIT_AS, "address space (ulimit -v)", RLIM_INFINITY },
+                { RLIMIT_DATA, "data (ulimit -d)", RLIM_INFINITY },
+                { RLIMIT_FSIZE, "file size (ulimit -f)", RLIM_INFINITY },
+                { RLIMIT_CPU, "processor time (ulimit -t)", RLIM_INFINITY },
+        };
 
         for (size_t i = 0; i < RV_N_ELEMENTS(limits); i++) {
                 struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
 
-                if (setrlimit(limits[i], &limit) == 0 || getrlimit(limits[i], &limit) < 0)
-                        continue;
-                limit.rlim_cur = limit.rlim_max;
-                (void)setrlimit(limits[i], &limit);
+                if (getrlimit(limits[i].resource, &limit) == 0 && limit.rlim_max < limits[i].needed) {
+                        struct rlimit lifted = { limits[i].needed, limits[i].needed };
+
+                        if (setrlimit(limits[i].resource, &lifted) < 0)
+                                return rv_error_set(err, -EPERM, "reeve was started with a limit of %s, %llu, that is below what a run is given; raise it",
+                                                    limits[i].name, (unsigned long long)limit.rlim_max);
+                } else {
+                        limit.rlim_cur = limit.rlim_max;
+                        (void)setrlimit(limits[i].resource, &limit);
+                }
         }
-}
-
-/*
- * A run's processes are counted by its cgroup, not by a limit of the user that happened to start reeve. Where
- * even root may not raise that limit, it must at least not be in the way.
- */
-static int lift_process_limit(const struct spawner *s, struct rv_error *err)
-{
-        struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
-
-        if (setrlimit(RLIMIT_NPROC, &limit) == 0 || getrlimit(RLIMIT_NPROC, &limit) < 0)
-                return 0;
-        limit.rlim_cur = limit.rlim_max;
-        (void)setrlimit(RLIMIT_NPROC, &limit);
-        if (limit.rlim_max >= s->config->limits.pids)
-                return 0;
-        return rv_error_set(err, -EPERM, "the limit of processes that reeve was started with (ulimit -u, %llu) is below limits.pids (%u); raise it",
-                            (unsigned long long)limit.rlim_max, s->config->limits.pids);
+        return 0;
 }
 
 static void open_place(struct spawner *s)
 {
-        lift_limits();
-        if (lift_process_limit(s, &s->place_error) == 0)
+        if (lift_limits(s, &s->place_error) == 0)
                 s->has_place = rv_cgroup_place_open(s->config->cgroup, &s->place, &s->place_error) == 0;
 }
 
@@ -212,7 +216,9 @@ int spawner_main(const char *config_file, bool is_explaining)
         if (r == 0)
                 r = open_config(&s, config_file, &err);
         if (r < 0) {
-                fprintf(stderr, "reeve: the spawner: %s\n", err.code ? err.message : strerror(-r));
+                /* What is wrong with the configuration is told by the loop, which reads it too. */
+                if (!err.code)
+                        fprintf(stderr, "reeve: the spawner: %s\n", strerror(-r));
                 return 1;
         }
         spawner_forget_caller();

@@ -264,6 +264,9 @@ struct rv_backend {
         void (*go)(void *state, void *handle);
         /* stop: end the run; the first reason stays. May be called at any time between start and observe. */
         void (*stop)(void *state, void *handle, enum rv_stop why);
+        /* flow: stop passing a stream on (is_flowing 0), so that the program waits with its writes, or go on. What
+         * the program has written when it ends is passed on in any case. */
+        void (*flow)(void *state, void *handle, enum rv_stream stream, int is_flowing);
         /* release: free what is left of the run, after observe; host->released follows, maybe at once. */
         void (*release)(void *state, void *handle);
         /* fini: after the last released. */
