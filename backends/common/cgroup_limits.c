@@ -110,14 +110,25 @@ static int limit_cpu_v2(const struct rv_cgroup_hierarchy *h, int dir_fd, uint32_
         return 0;
 }
 
+/* A line for each area follows the heading. */
+static bool has_swap(void)
+{
+        char text[512], *newline;
+
+        if (rv_cgroup_read(AT_FDCWD, "/proc/swaps", text, sizeof(text)) < 0)
+                return true;
+        newline = strchr(text, '\n');
+        return newline && newline[1];
+}
+
 int rv_cgroup_limit_v2(const struct rv_cgroup_place *place, struct rv_cgroup *cg, const struct rv_cgroup_limits *limits, struct rv_error *err)
 {
         const struct rv_cgroup_hierarchy *h = &place->h[0];
         int fd = cg->dir_fd[0], r;
 
         r = rv_cgroup_set(h, fd, "memory.max", limits->memory_bytes, &cg->memory_limit_bytes, err);
-        /* Without swap, or without its accounting, the file is not there and nothing can be swapped out of the limit. */
-        if (r == 0 && faccessat(fd, "memory.swap.max", F_OK, 0) == 0)
+        /* Without the accounting of swap the file is not there: no harm where there is no swap either. */
+        if (r == 0 && (faccessat(fd, "memory.swap.max", F_OK, 0) == 0 || has_swap()))
                 r = rv_cgroup_set(h, fd, "memory.swap.max", 0, NULL, err);
         if (r == 0)
                 r = rv_cgroup_set(h, fd, "pids.max", limits->pids, NULL, err);
