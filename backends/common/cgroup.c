@@ -54,9 +54,11 @@ int rv_cgroup_make(const struct rv_cgroup_place *place, const char *name, struct
         return 0;
 }
 
-int rv_cgroup_limit(const struct rv_cgroup_place *place, struct rv_cgroup *cg, const struct rv_cgroup_limits *limits, struct rv_error *err)
+int rv_cgroup_limit(const struct rv_cgroup_place *place, struct rv_cgroup *cg, const struct rv_cgroup_limits *limits,
+        struct rv_error *err)
 {
-        return place->version == 1 ? rv_cgroup_limit_v1(place, cg, limits, err) : rv_cgroup_limit_v2(place, cg, limits, err);
+        return place->version == 1 ? rv_cgroup_limit_v1(place, cg, limits, err)
+                                   : rv_cgroup_limit_v2(place, cg, limits, err);
 }
 
 int rv_cgroup_clone_fd(const struct rv_cgroup *cg)

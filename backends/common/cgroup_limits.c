@@ -13,7 +13,8 @@
 #define CPU_PERIOD_US 100000
 #define SOCKET_SHARE 8          /* of a run's memory may lie in socket buffers besides (v1) */
 
-int rv_cgroup_set(const struct rv_cgroup_hierarchy *h, int dir_fd, const char *file, uint64_t value, uint64_t *ret_actual, struct rv_error *err)
+int rv_cgroup_set(const struct rv_cgroup_hierarchy *h, int dir_fd, const char *file, uint64_t value,
+        uint64_t *ret_actual, struct rv_error *err)
 {
         char text[32];
         uint64_t actual;
@@ -37,7 +38,8 @@ int rv_cgroup_set(const struct rv_cgroup_hierarchy *h, int dir_fd, const char *f
 
 /* ---- v1 ---- */
 
-int rv_cgroup_limit_v1(const struct rv_cgroup_place *place, struct rv_cgroup *cg, const struct rv_cgroup_limits *limits, struct rv_error *err)
+int rv_cgroup_limit_v1(const struct rv_cgroup_place *place, struct rv_cgroup *cg, const struct rv_cgroup_limits *limits,
+        struct rv_error *err)
 {
         const struct rv_cgroup_hierarchy *h = place->h;
         int memory_fd = cg->dir_fd[RV_CGROUP_MEMORY], r;
@@ -121,7 +123,8 @@ static bool has_swap(void)
         return newline && newline[1];
 }
 
-int rv_cgroup_limit_v2(const struct rv_cgroup_place *place, struct rv_cgroup *cg, const struct rv_cgroup_limits *limits, struct rv_error *err)
+int rv_cgroup_limit_v2(const struct rv_cgroup_place *place, struct rv_cgroup *cg, const struct rv_cgroup_limits *limits,
+        struct rv_error *err)
 {
         const struct rv_cgroup_hierarchy *h = &place->h[0];
         int fd = cg->dir_fd[0], r;

@@ -8,9 +8,11 @@
 #define RV_CGROUP_PROC_SIZE 8192
 
 /** rv_cgroup_place_v1() - rules 1 and 5 on v1. @cgroups is the text of /proc/self/cgroup. Context: may block. Ownership: as rv_cgroup_place_open(). Return: as rv_cgroup_place_open() */
-int rv_cgroup_place_v1(const char *configured, const char *cgroups, struct rv_cgroup_place *place, struct rv_error *err);
+int rv_cgroup_place_v1(
+        const char *configured, const char *cgroups, struct rv_cgroup_place *place, struct rv_error *err);
 /** rv_cgroup_place_v2() - rules 1 to 4 on v2. @point is where it is mounted, @own the process's path in it. Context: may block. Ownership: as rv_cgroup_place_open(). Return: as rv_cgroup_place_open() */
-int rv_cgroup_place_v2(const char *configured, const char *point, const char *own, struct rv_cgroup_place *place, struct rv_error *err);
+int rv_cgroup_place_v2(const char *configured, const char *point, const char *own, struct rv_cgroup_place *place,
+        struct rv_error *err);
 
 /** rv_cgroup_own_path() - this process's path in the hierarchy of @controller ("" is v2). Context: any. Ownership: none. Return: 0; -ENOENT; -ENAMETOOLONG */
 int rv_cgroup_own_path(const char *cgroups, const char *controller, unsigned *ret_id, char *ret, size_t size);

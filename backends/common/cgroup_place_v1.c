@@ -67,8 +67,8 @@ static bool is_cgroup(int fd)
         return fstatfs(fd, &fs) == 0 && fs.f_type == CGROUP_SUPER_MAGIC;
 }
 
-static int choose(const char *configured, const char *own, const char *instance, int take_fd, struct rv_cgroup_place *place,
-                  struct rv_cgroup_hierarchy *h, struct rv_error *err)
+static int choose(const char *configured, const char *own, const char *instance, int take_fd,
+        struct rv_cgroup_place *place, struct rv_cgroup_hierarchy *h, struct rv_error *err)
 {
         int r;
 
@@ -90,8 +90,8 @@ static int choose(const char *configured, const char *own, const char *instance,
         return 0;
 }
 
-static int open_hierarchy(const char *controller, const char *cgroups, const char *configured, struct rv_cgroup_place *place,
-                          struct rv_cgroup_hierarchy *h, struct rv_error *err)
+static int open_hierarchy(const char *controller, const char *cgroups, const char *configured,
+        struct rv_cgroup_place *place, struct rv_cgroup_hierarchy *h, struct rv_error *err)
 {
         char point[256], root[256], own[200];
         const char *below;
@@ -140,7 +140,8 @@ int rv_cgroup_place_v1(const char *configured, const char *cgroups, struct rv_cg
                 struct rv_cgroup_hierarchy *h = &place->h[i];
 
                 /* cpuacct only counts; where it is not ours the times come from the process itself. */
-                r = open_hierarchy(controller_names[i], cgroups, configured, place, h, i == RV_CGROUP_CPUACCT ? NULL : err);
+                r = open_hierarchy(
+                        controller_names[i], cgroups, configured, place, h, i == RV_CGROUP_CPUACCT ? NULL : err);
                 if (r < 0 && i != RV_CGROUP_CPUACCT)
                         return rv_trace(r);
                 /* cpu and cpuacct are one hierarchy on most hosts. */

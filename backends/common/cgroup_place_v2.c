@@ -84,7 +84,8 @@ static void close_at(struct rv_cgroup_hierarchy *h)
 
 /* ---- 1: configured ---- */
 
-static int use_configured(const char *configured, const char *point, struct rv_cgroup_place *place, struct rv_error *err)
+static int use_configured(
+        const char *configured, const char *point, struct rv_cgroup_place *place, struct rv_error *err)
 {
         struct rv_cgroup_hierarchy *h = &place->h[0];
         int r;
@@ -250,7 +251,8 @@ static int use_real_root(const char *point, struct rv_cgroup_place *place)
         return enable_controllers(h->dir_fd);
 }
 
-static int refuse(const char *point, const char *own, bool is_container, int scope_error, int root_error, struct rv_error *err)
+static int refuse(
+        const char *point, const char *own, bool is_container, int scope_error, int root_error, struct rv_error *err)
 {
         if (is_container && geteuid() == 0)
                 return rv_error_set(err, rv_raise(root_error), "cannot place runs in this container's cgroup %s: %s; mount /sys/fs/cgroup writable, with "
@@ -264,7 +266,8 @@ static int refuse(const char *point, const char *own, bool is_container, int sco
                             scope_error == -ENOENT ? "there is no systemd manager" : "systemd gave no scope");
 }
 
-int rv_cgroup_place_v2(const char *configured, const char *point, const char *own, struct rv_cgroup_place *place, struct rv_error *err)
+int rv_cgroup_place_v2(
+        const char *configured, const char *point, const char *own, struct rv_cgroup_place *place, struct rv_error *err)
 {
         char path[600], buffer[256];
         const char *unit = without_leaf(own, buffer, sizeof(buffer));

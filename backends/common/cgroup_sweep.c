@@ -135,8 +135,7 @@ int rv_cgroup_sweep(const struct rv_cgroup_place *place, void (*told)(void *arg,
                         /* The path without the directory of this instance's own. */
                         snprintf(root, sizeof(root), "%.*s", (int)(strlen(h->path) - strlen(h->own_name) - 1), h->path);
                         n_left += sweep_in(h->root_fd, root, told, arg);
-                }
-                else
+                } else
                         n_left += sweep_in(h->dir_fd, h->path, told, arg);
         }
         return n_left;

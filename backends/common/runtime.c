@@ -206,7 +206,8 @@ void rv_runtime_close(struct rv_runtime *rt)
         *rt = (struct rv_runtime){ 0 };
 }
 
-int rv_runtime_interpreter(const struct rv_runtime *rt, enum rv_plan_language language, const char **ret_path, struct rv_error *err)
+int rv_runtime_interpreter(
+        const struct rv_runtime *rt, enum rv_plan_language language, const char **ret_path, struct rv_error *err)
 {
         const char *name = language == RV_PLAN_PYTHON ? "python" : "javascript";
         const char *path = language == RV_PLAN_PYTHON ? rt->config->python : rt->config->javascript;

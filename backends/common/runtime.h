@@ -55,4 +55,5 @@ void rv_runtime_close(struct rv_runtime *rt);
  * Ownership: *ret_path is borrowed from the configuration
  * Return:    0; -ENOENT or -EACCES: @err names the path looked at
  */
-int rv_runtime_interpreter(const struct rv_runtime *rt, enum rv_plan_language language, const char **ret_path, struct rv_error *err);
+int rv_runtime_interpreter(
+        const struct rv_runtime *rt, enum rv_plan_language language, const char **ret_path, struct rv_error *err);

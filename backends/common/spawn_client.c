@@ -78,7 +78,9 @@ static ssize_t receive(int fd, struct rv_spawn_report *report, int *ret_fd)
                 char bytes[CMSG_SPACE(sizeof(int))];
         } control = { 0 };
         struct iovec iov = { .iov_base = report, .iov_len = sizeof(*report) };
-        struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+        struct msghdr message = {
+                .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)
+        };
         ssize_t n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
         struct cmsghdr *c = n < 0 ? NULL : CMSG_FIRSTHDR(&message);
 
@@ -155,16 +157,20 @@ static void fill_request(const struct rv_plan *plan, uint64_t id, struct rv_spaw
         snprintf(q->tenant, sizeof(q->tenant), "%s", plan->tenant);
 }
 
-int rv_spawn_client_start(struct rv_spawn_client *client, const struct rv_spawn_spec *spec, rv_spawn_cb cb, void *arg, uint64_t *ret_id)
+int rv_spawn_client_start(
+        struct rv_spawn_client *client, const struct rv_spawn_spec *spec, rv_spawn_cb cb, void *arg, uint64_t *ret_id)
 {
-        int fds[RV_SPAWN_FD_MAX_] = { spec->control_fd, spec->payload_fd, spec->stdin_fd, spec->stdout_fd, spec->stderr_fd };
+        int fds[RV_SPAWN_FD_MAX_] = { spec->control_fd, spec->payload_fd, spec->stdin_fd, spec->stdout_fd,
+                spec->stderr_fd };
         union {
                 struct cmsghdr head;
                 char bytes[CMSG_SPACE(sizeof(fds))];
         } control = { 0 };
         struct rv_spawn_request q;
         struct iovec iov = { .iov_base = &q, .iov_len = sizeof(q) };
-        struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+        struct msghdr message = {
+                .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)
+        };
         struct spawn *spawn;
 
         if (client->fd < 0)
@@ -176,7 +182,9 @@ int rv_spawn_client_start(struct rv_spawn_client *client, const struct rv_spawn_
                 return rv_raise(-ENOMEM);
         *spawn = (struct spawn){ .next = client->spawns, .id = ++client->n_started, .cb = cb, .arg = arg };
         fill_request(spec->plan, spawn->id, &q);
-        control.head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(fds)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS };
+        control.head = (struct cmsghdr){
+                .cmsg_len = CMSG_LEN(sizeof(fds)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS
+        };
         memcpy(CMSG_DATA(&control.head), fds, sizeof(fds));
         if (sendmsg(client->fd, &message, MSG_NOSIGNAL) < 0) {
                 free(spawn);

@@ -18,7 +18,8 @@ struct rv_spawn_client;
 int rv_spawn_client_new(const struct rv_host *host, int take_fd, pid_t pid, struct rv_spawn_client **ret);
 
 /** rv_spawn_client_start() - host service spawn_start. Context: loop thread. Ownership: borrows. Return: 0 or -errno */
-int rv_spawn_client_start(struct rv_spawn_client *client, const struct rv_spawn_spec *spec, rv_spawn_cb cb, void *arg, uint64_t *ret_id);
+int rv_spawn_client_start(
+        struct rv_spawn_client *client, const struct rv_spawn_spec *spec, rv_spawn_cb cb, void *arg, uint64_t *ret_id);
 /** rv_spawn_client_stop() - host service spawn_stop. Context: loop thread. Ownership: none. Return: none */
 void rv_spawn_client_stop(struct rv_spawn_client *client, uint64_t id);
 

@@ -19,7 +19,14 @@
 enum rv_spawn_request_kind { RV_SPAWN_REQUEST_START = 1, RV_SPAWN_REQUEST_STOP = 2 };
 
 /* The descriptors of a START, in this order, by SCM_RIGHTS. */
-enum rv_spawn_fd { RV_SPAWN_FD_CONTROL, RV_SPAWN_FD_PAYLOAD, RV_SPAWN_FD_STDIN, RV_SPAWN_FD_STDOUT, RV_SPAWN_FD_STDERR, RV_SPAWN_FD_MAX_ };
+enum rv_spawn_fd {
+        RV_SPAWN_FD_CONTROL,
+        RV_SPAWN_FD_PAYLOAD,
+        RV_SPAWN_FD_STDIN,
+        RV_SPAWN_FD_STDOUT,
+        RV_SPAWN_FD_STDERR,
+        RV_SPAWN_FD_MAX_
+};
 
 struct rv_spawn_request {
         uint32_t kind;

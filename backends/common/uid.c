@@ -26,7 +26,9 @@ int rv_uid_take(uint32_t first, uint32_t last, struct rv_uid_pair *ret, struct r
         (void)!getrandom(&start, sizeof(start), GRND_NONBLOCK);
         for (uint32_t i = 0; i < n_pairs - 1; i++) {
                 uint32_t pair = 1 + (start + i) % (n_pairs - 1);
-                struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = first + 2 * (off_t)pair, .l_len = 2 };
+                struct flock lock = {
+                        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = first + 2 * (off_t)pair, .l_len = 2
+                };
 
                 if (fcntl(fd, F_OFD_SETLK, &lock) == 0) {
                         *ret = (struct rv_uid_pair){ .init_uid = first + 2 * pair, .program_uid = first + 2 * pair + 1, .lock_fd = fd };

@@ -72,7 +72,8 @@ static int trees[VIEW_ENTRIES_MAX];     /* of the view's binds, by its index; th
 
 static int open_tree_at(const char *source)
 {
-        return (int)syscall(SYS_open_tree, AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | AT_SYMLINK_NOFOLLOW);
+        return (int)syscall(SYS_open_tree, AT_FDCWD, source,
+                OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | AT_SYMLINK_NOFOLLOW);
 }
 
 int ns_mount_open(const struct ns_child *c, const char **ret_step)

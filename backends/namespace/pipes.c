@@ -110,7 +110,8 @@ int ns_pipe_watch(struct ns_run *r)
         int e = 0;
 
         for (int i = 0; i < 2 && e == 0; i++)
-                e = host->watch_add(host->ctx, r->pipes[i].fd, RV_WATCH_READ, on_output, &r->pipes[i], &r->pipes[i].watch);
+                e = host->watch_add(
+                        host->ctx, r->pipes[i].fd, RV_WATCH_READ, on_output, &r->pipes[i], &r->pipes[i].watch);
         if (e == 0 && r->plan->stdin_bytes)
                 e = host->watch_add(host->ctx, r->stdin_fd, RV_WATCH_WRITE, on_stdin, r, &r->stdin_watch);
         else

@@ -46,11 +46,15 @@ static void tell_ready(const struct ns_child *c)
                 char bytes[CMSG_SPACE(sizeof(int))];
         } control = { 0 };
         struct iovec iov = { .iov_base = &m, .iov_len = sizeof(m) };
-        struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+        struct msghdr message = {
+                .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)
+        };
         int fd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
         STEP("open " RV_BOX, fd);
-        control.head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS };
+        control.head = (struct cmsghdr){
+                .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS
+        };
         memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
         STEP("report to the spawner", sendmsg(c->spawner_fd, &message, MSG_NOSIGNAL));
         close(fd);
@@ -93,7 +97,9 @@ static void await_assignment(struct ns_child *c)
         } control = { 0 };
         struct ns_message m;
         struct iovec iov = { .iov_base = &m, .iov_len = sizeof(m) };
-        struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+        struct msghdr message = {
+                .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)
+        };
         struct cmsghdr *head;
 
         if (recvmsg(c->spawner_fd, &message, MSG_CMSG_CLOEXEC) != sizeof(m) || m.kind != NS_ASSIGN)
@@ -104,11 +110,17 @@ static void await_assignment(struct ns_child *c)
         memcpy(fds, CMSG_DATA(head), sizeof(fds));
         c->payload_fd = fds[RV_SPAWN_FD_PAYLOAD];
         c->init = (struct rv_init){
-                .control_fd = fds[RV_SPAWN_FD_CONTROL], .stdin_fd = fds[RV_SPAWN_FD_STDIN],
-                .stdout_fd = fds[RV_SPAWN_FD_STDOUT], .stderr_fd = fds[RV_SPAWN_FD_STDERR],
-                .language = m.language, .memory_mib = m.memory_mib,
-                .interpreter = m.language == RV_PLAN_PYTHON ? c->runtime->config->python : c->runtime->config->javascript,
-                .uid = NS_PROGRAM_UID, .gid = NS_PROGRAM_UID, .has_own_uid = c->has_own_uid,
+                .control_fd = fds[RV_SPAWN_FD_CONTROL],
+                .stdin_fd = fds[RV_SPAWN_FD_STDIN],
+                .stdout_fd = fds[RV_SPAWN_FD_STDOUT],
+                .stderr_fd = fds[RV_SPAWN_FD_STDERR],
+                .language = m.language,
+                .memory_mib = m.memory_mib,
+                .interpreter = m.language == RV_PLAN_PYTHON ? c->runtime->config->python
+                                                            : c->runtime->config->javascript,
+                .uid = NS_PROGRAM_UID,
+                .gid = NS_PROGRAM_UID,
+                .has_own_uid = c->has_own_uid,
         };
 }
 

@@ -80,7 +80,8 @@ static void on_poll(uv_poll_t *uv, int status, int events)
         watch->cb(watch->arg, seen);
 }
 
-static int watch_add(void *ctx, int fd, uint32_t events, void (*cb)(void *arg, uint32_t events), void *arg, struct rv_host_watch **ret)
+static int watch_add(void *ctx, int fd, uint32_t events, void (*cb)(void *arg, uint32_t events), void *arg,
+        struct rv_host_watch **ret)
 {
         struct rv_loop *loop = ctx;
         struct rv_host_watch *watch = calloc(1, sizeof(*watch));
@@ -96,7 +97,8 @@ static int watch_add(void *ctx, int fd, uint32_t events, void (*cb)(void *arg, u
                 return rv_raise(r);
         }
         watch->uv.data = watch;
-        r = uv_poll_start(&watch->uv, (events & RV_WATCH_READ ? UV_READABLE : 0) | (events & RV_WATCH_WRITE ? UV_WRITABLE : 0), on_poll);
+        r = uv_poll_start(&watch->uv,
+                (events & RV_WATCH_READ ? UV_READABLE : 0) | (events & RV_WATCH_WRITE ? UV_WRITABLE : 0), on_poll);
         if (r < 0) {
                 uv_close((uv_handle_t *)&watch->uv, free_handle);
                 return rv_raise(r);
@@ -140,9 +142,14 @@ int rv_loop_init(struct rv_loop *loop)
                 return rv_trace(r);
 
         *loop = (struct rv_loop){
-                .host = { .struct_size = sizeof(loop->host), .abi_major = RV_BACKEND_ABI_MAJOR, .abi_minor = RV_BACKEND_ABI_MINOR,
-                          .log = log_line, .timer_start = timer_start, .timer_stop = timer_stop,
-                          .watch_add = watch_add, .watch_remove = watch_remove },
+                .host = { .struct_size = sizeof(loop->host),
+                        .abi_major = RV_BACKEND_ABI_MAJOR,
+                        .abi_minor = RV_BACKEND_ABI_MINOR,
+                        .log = log_line,
+                        .timer_start = timer_start,
+                        .timer_stop = timer_stop,
+                        .watch_add = watch_add,
+                        .watch_remove = watch_remove },
         };
         loop->host.ctx = loop;
         r = uv_loop_init(&loop->uv);

@@ -17,7 +17,9 @@ static void judge(struct rv_run *run)
         e->has_network = run->request->network_mode != RV_NETWORK_NONE;
         e->timeout_s = run->outcome.timeout_s;
         e->memory_mib = run->outcome.memory_mib;
-        e->interpreter_path = !runtime ? NULL : run->request->language == RV_LANGUAGE_PYTHON ? runtime->python : runtime->javascript;
+        e->interpreter_path = !runtime                         ? NULL
+                : run->request->language == RV_LANGUAGE_PYTHON ? runtime->python
+                                                               : runtime->javascript;
         e->observation = run->has_seen ? &run->seen : NULL;
         rv_require(rv_classify(e, &run->outcome.reason) == 0);
 }

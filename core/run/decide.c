@@ -21,7 +21,8 @@ static int make_facts(struct rv_run *run)
         _cleanup_(rv_json_unrefp) json_t *labels = make_labels(run->tenant);
         struct rv_facts_tenant tenant = { .name = run->tenant->name, .labels = labels };
 
-        return rv_facts_build(run->request, &tenant, run->input.principal, (int64_t)(rv_now_us() / 1000000), &run->facts);
+        return rv_facts_build(
+                run->request, &tenant, run->input.principal, (int64_t)(rv_now_us() / 1000000), &run->facts);
 }
 
 /* {section, rule, item, message, file, line}, as policy's own denials are. */

@@ -64,13 +64,17 @@ void rv__run_go_on(struct rv_run *run)
                 }
                 if (step == RV_STEP_WAIT)
                         continue;
-                enter(run, step == RV_STEP_CLASSIFY ? RV_RUN_CLASSIFY : step == RV_STEP_ANSWER ? RV_RUN_ANSWER : run->phase + 1);
+                enter(run,
+                        step == RV_STEP_CLASSIFY         ? RV_RUN_CLASSIFY
+                                : step == RV_STEP_ANSWER ? RV_RUN_ANSWER
+                                                         : run->phase + 1);
                 run->wants_advance = true;
         }
         run->is_advancing = false;
 }
 
-enum rv_step rv__run_refuse(struct rv_run *run, enum rv_code code, enum rv_phase phase, const char *message, json_t *take_detail)
+enum rv_step rv__run_refuse(
+        struct rv_run *run, enum rv_code code, enum rv_phase phase, const char *message, json_t *take_detail)
 {
         rv_classification_refuse(code, phase, message, &run->outcome.reason);
         run->is_refused = true;

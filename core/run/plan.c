@@ -32,14 +32,24 @@ static int fill_plan(struct rv_run *run)
         for (size_t i = 0; i < q->n_env; i++)
                 run->plan_env[i] = (struct rv_plan_env){ q->env[i].name, q->env[i].value };
         run->plan = (struct rv_plan){
-                .struct_size = sizeof(run->plan), .tenant = run->tenant->name, .runtime = run->tenant->runtime,
+                .struct_size = sizeof(run->plan),
+                .tenant = run->tenant->name,
+                .runtime = run->tenant->runtime,
                 .language = q->language == RV_LANGUAGE_PYTHON ? RV_PLAN_PYTHON : RV_PLAN_JAVASCRIPT,
                 .network = (uint32_t)q->network_mode,
-                .timeout_s = run->outcome.timeout_s, .memory_mib = run->outcome.memory_mib,
-                .pids = config->limits.pids, .cpus_milli = config->limits.cpus_milli,
-                .source = q->source, .source_bytes = q->source_bytes, .stdin_data = q->stdin_data, .stdin_bytes = q->stdin_bytes,
-                .env = run->plan_env, .n_env = q->n_env, .idempotency_key = q->idempotency_key,
-                .collect_ms = (uint32_t)config->phases.collect_ms, .teardown_ms = (uint32_t)config->phases.teardown_ms,
+                .timeout_s = run->outcome.timeout_s,
+                .memory_mib = run->outcome.memory_mib,
+                .pids = config->limits.pids,
+                .cpus_milli = config->limits.cpus_milli,
+                .source = q->source,
+                .source_bytes = q->source_bytes,
+                .stdin_data = q->stdin_data,
+                .stdin_bytes = q->stdin_bytes,
+                .env = run->plan_env,
+                .n_env = q->n_env,
+                .idempotency_key = q->idempotency_key,
+                .collect_ms = (uint32_t)config->phases.collect_ms,
+                .teardown_ms = (uint32_t)config->phases.teardown_ms,
         };
         memcpy(run->plan.run_id, run->run_id, sizeof(run->plan.run_id));
         return 0;

@@ -80,7 +80,8 @@ enum rv_step rv__run_teardown(struct rv_run *run);
 /** rv__run_go_on() - move a waiting run on, from a callback. Context: loop thread. Ownership: borrows. Return: none */
 void rv__run_go_on(struct rv_run *run);
 /** rv__run_refuse() - turn the run away before any backend: @take_detail becomes reason.detail. Context: loop thread. Ownership: takes @take_detail, may be NULL. Return: RV_STEP_CLASSIFY */
-enum rv_step rv__run_refuse(struct rv_run *run, enum rv_code code, enum rv_phase phase, const char *message, json_t *take_detail);
+enum rv_step rv__run_refuse(
+        struct rv_run *run, enum rv_code code, enum rv_phase phase, const char *message, json_t *take_detail);
 /** rv__run_fail() - reeve itself cannot go on: a problem with @status and @detail instead of an outcome. Context: loop thread. Ownership: borrows. Return: RV_STEP_ANSWER */
 enum rv_step rv__run_fail(struct rv_run *run, int status, const char *title, const char *detail);
 /** rv__run_end() - have the backend end the run; the first reason stays. Context: loop thread. Ownership: borrows. Return: none */

@@ -113,9 +113,10 @@ static double series(const char *title, const struct command *a, const struct co
                 ratio[i] = ta[i] / tb[i];
         }
         result = quantile(ta, n, 0.5) / quantile(tb, n, 0.5);
-        printf("%-14s %-10s %6.2f ms (p95 %6.2f)   %-10s %6.2f ms (p95 %6.2f)   ratio %.3f   pairs p25 %.3f p50 %.3f p75 %.3f\n", title, a->name,
-               quantile(ta, n, 0.5), quantile(ta, n, 0.95), b->name, quantile(tb, n, 0.5), quantile(tb, n, 0.95), result,
-               quantile(ratio, n, 0.25), quantile(ratio, n, 0.5), quantile(ratio, n, 0.75));
+        printf("%-14s %-10s %6.2f ms (p95 %6.2f)   %-10s %6.2f ms (p95 %6.2f)   ratio %.3f   pairs p25 %.3f p50 %.3f p75 %.3f\n",
+                title, a->name, quantile(ta, n, 0.5), quantile(ta, n, 0.95), b->name, quantile(tb, n, 0.5),
+                quantile(tb, n, 0.95), result, quantile(ratio, n, 0.25), quantile(ratio, n, 0.5),
+                quantile(ratio, n, 0.75));
         fflush(stdout);
         return result;
 }

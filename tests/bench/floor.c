@@ -61,7 +61,8 @@ static void read_view(const char *file, struct rv_runtime *rt)
         if (!f)
                 die(file, strerror(errno));
         while (rt->n_entries < RV_N_ELEMENTS(entries) && fscanf(f, "%d %4095s %4095s", &kind, path, source) == 3)
-                entries[rt->n_entries++] = (struct rv_view_entry){ (enum rv_view_kind)kind, strdup(path), strdup(source) };
+                entries[rt->n_entries++] = (struct rv_view_entry){ (enum rv_view_kind)kind, strdup(path),
+                        strdup(source) };
         fclose(f);
         rt->entries = entries;
 }
@@ -95,8 +96,9 @@ static void write_map(pid_t pid, const char *file, const char *text)
 
 static pid_t start(struct ns_child *child, int spawner_fd)
 {
-        struct clone_args args = { .flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS,
-                                   .exit_signal = SIGCHLD };
+        struct clone_args args = { .flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC |
+                        CLONE_NEWUTS,
+                .exit_signal = SIGCHLD };
         struct ns_message m = { .kind = NS_PROCEED };
         long pid = syscall(SYS_clone3, &args, sizeof(args));
 
@@ -121,7 +123,9 @@ static void assign(int spawner_fd, const int fds[RV_SPAWN_FD_MAX_])
                 char bytes[CMSG_SPACE(sizeof(int) * RV_SPAWN_FD_MAX_)];
         } control = { 0 };
         struct iovec iov = { .iov_base = &m, .iov_len = sizeof(m) };
-        struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+        struct msghdr message = {
+                .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)
+        };
 
         control.head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(n), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS };
         memcpy(CMSG_DATA(&control.head), fds, n);
@@ -150,7 +154,8 @@ int main(int argc, char **argv)
         if (rv_cgroup_place_open(NULL, &place, &err) < 0 || rv_cgroup_make(&place, "reeve-floor", &cg, &err) < 0 ||
             rv_cgroup_limit(&place, &cg, &limits, &err) < 0)
                 die("cgroup", err.message);
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sync) < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) < 0)
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sync) < 0 ||
+                socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) < 0)
                 die("socketpair", strerror(errno));
         child = (struct ns_child){ .spawner_fd = sync[1], .cgroup = &cg, .runtime = &rt, .has_own_uid = true };
         pid = start(&child, sync[0]);

@@ -55,7 +55,8 @@ static void on_answered(void *ctx, struct rv_run *run)
                 return;
         }
         d->is_ok = o->reason.code == RV_CODE_OK;
-        d->is_denied = o->reason.status == RV_STATUS_BLOCKED && o->reason.phase == RV_PHASE_DECIDE && o->reason.code != RV_CODE_POLICY_ERROR;
+        d->is_denied = o->reason.status == RV_STATUS_BLOCKED && o->reason.phase == RV_PHASE_DECIDE &&
+                o->reason.code != RV_CODE_POLICY_ERROR;
         if (d->is_ok)
                 snprintf(d->text, sizeof(d->text), "%.*s", (int)strcspn(o->out->text.data ? o->out->text.data : "", "\n"),
                          o->out->text.data ? o->out->text.data : "");

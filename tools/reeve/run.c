@@ -181,11 +181,17 @@ static int run_in_session(struct run_verb *v)
         if (r < 0)
                 return fail(v->options.is_json, 503, is_log ? "the audit log cannot be written" : "reeve cannot start", err.message);
         input = (struct rv_run_input){
-                .tenant = s->tenant->name, .bundle = s->bundle, .bundle_error = s->bundle_error.message,
+                .tenant = s->tenant->name,
+                .bundle = s->bundle,
+                .bundle_error = s->bundle_error.message,
                 .backend = v->options.backend,
-                .text = v->options.request ? text.data : NULL, .text_bytes = text.size,
+                .text = v->options.request ? text.data : NULL,
+                .text_bytes = text.size,
                 .value = v->options.request ? NULL : v->options.value,
-                .ctx = v, .output = v->options.is_json ? NULL : on_output, .answered = on_answered, .released = on_released,
+                .ctx = v,
+                .output = v->options.is_json ? NULL : on_output,
+                .answered = on_answered,
+                .released = on_released,
         };
         watch_signals(v);
         r = rv_run_start(&s->core, &input, &v->run);

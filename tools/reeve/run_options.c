@@ -11,8 +11,24 @@
 #include <string.h>
 #include <unistd.h>
 
-enum option_id { OPT_LANGUAGE = 256, OPT_TIMEOUT, OPT_MEMORY, OPT_PACKAGE, OPT_NETWORK, OPT_DOMAIN, OPT_ENV, OPT_KEY, OPT_BACKEND,
-                 OPT_TENANT, OPT_STDIN, OPT_OUTCOME, OPT_RAW, OPT_JSON, OPT_REQUEST, OPT_CONFIG };
+enum option_id {
+        OPT_LANGUAGE = 256,
+        OPT_TIMEOUT,
+        OPT_MEMORY,
+        OPT_PACKAGE,
+        OPT_NETWORK,
+        OPT_DOMAIN,
+        OPT_ENV,
+        OPT_KEY,
+        OPT_BACKEND,
+        OPT_TENANT,
+        OPT_STDIN,
+        OPT_OUTCOME,
+        OPT_RAW,
+        OPT_JSON,
+        OPT_REQUEST,
+        OPT_CONFIG
+};
 
 static const struct option options[] = {
         { "language", required_argument, NULL, OPT_LANGUAGE }, { "timeout", required_argument, NULL, OPT_TIMEOUT },

@@ -31,7 +31,8 @@ static uid_t find_loop_uid(const struct rv_config *config)
         if (geteuid() != 0)
                 return geteuid();
         if (rv_read_file_at(AT_FDCWD, "/etc/passwd", PASSWD_BYTES_MAX, &text) == 0)
-                for (const char *line = text.data; line && *line; line = strchr(line, '\n'), line = line ? line + 1 : NULL)
+                for (const char *line = text.data; line && *line;
+                        line = strchr(line, '\n'), line = line ? line + 1 : NULL)
                         if (sscanf(line, "reeve:%*[^:]:%u:", &uid) == 1 && uid != 0)
                                 return uid;
         return config->uid_first;
@@ -116,7 +117,8 @@ static int drop_privilege(const struct session *s, struct rv_error *err)
         int r;
 
         if (geteuid() == 0 && s->uid != 0 &&
-            (setgroups(0, NULL) < 0 || setresgid(s->uid, s->uid, s->uid) < 0 || setresuid(s->uid, s->uid, s->uid) < 0)) {
+                (setgroups(0, NULL) < 0 || setresgid(s->uid, s->uid, s->uid) < 0 ||
+                        setresuid(s->uid, s->uid, s->uid) < 0)) {
                 r = -errno;
                 return rv_error_set(err, r, "cannot become uid %u: %s", (unsigned)s->uid, strerror(-r));
         }

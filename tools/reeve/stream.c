@@ -43,7 +43,8 @@ static void flush(struct stream *s, bool is_blocking)
 
                 if (!is_blocking && !is_ready(s->fd))
                         return;
-                w = write(s->fd, s->waiting.data + s->n_written, RV_MIN(s->waiting.size - s->n_written, (size_t)WRITE_BYTES));
+                w = write(s->fd, s->waiting.data + s->n_written,
+                        RV_MIN(s->waiting.size - s->n_written, (size_t)WRITE_BYTES));
                 if (w > 0) {
                         s->n_written += (size_t)w;
                 } else if (w < 0 && errno == EAGAIN) {  /* a terminal, or somebody made the description non-blocking */

@@ -19,9 +19,12 @@
 
 #define RUN_NAMESPACES (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
 
-void spawner_fail(struct spawner *s, uint64_t id, enum rv_backend_fault fault, int e, const char *step, const char *text)
+void spawner_fail(
+        struct spawner *s, uint64_t id, enum rv_backend_fault fault, int e, const char *step, const char *text)
 {
-        struct rv_spawn_event event = { .struct_size = sizeof(event), .kind = RV_SPAWN_FAILED, .fault = fault, .fault_errno = e < 0 ? -e : e };
+        struct rv_spawn_event event = {
+                .struct_size = sizeof(event), .kind = RV_SPAWN_FAILED, .fault = fault, .fault_errno = e < 0 ? -e : e
+        };
 
         rv_text_copy(event.fault_step, sizeof(event.fault_step), step);
         rv_text_copy(event.fault_text, sizeof(event.fault_text), text);
@@ -102,7 +105,9 @@ static int watch(struct spawner *s, int fd, void *what)
 static int start_child(struct spawner *s, struct run *run)
 {
         struct clone_args args = { .flags = RUN_NAMESPACES | CLONE_PIDFD, .exit_signal = SIGCHLD };
-        struct ns_child child = { .cgroup = &run->cgroup, .runtime = run->runtime, .has_own_uid = run->uids.lock_fd >= 0 };
+        struct ns_child child = {
+                .cgroup = &run->cgroup, .runtime = run->runtime, .has_own_uid = run->uids.lock_fd >= 0
+        };
         struct ns_message proceed = { .kind = NS_PROCEED };
         int pair[2], r;
         long pid;
@@ -248,7 +253,9 @@ static int assign(struct run *run, const struct rv_spawn_request *q, const int f
                 char bytes[CMSG_SPACE(sizeof(int) * RV_SPAWN_FD_MAX_)];
         } control = { 0 };
         struct iovec iov = { .iov_base = &m, .iov_len = sizeof(m) };
-        struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+        struct msghdr message = {
+                .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)
+        };
 
         control.head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(n), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS };
         memcpy(CMSG_DATA(&control.head), fds, n);
@@ -260,7 +267,9 @@ static int assign(struct run *run, const struct rv_spawn_request *q, const int f
 
 static int launch_in(struct spawner *s, const struct rv_spawn_request *q, const int *fds, struct failure *f)
 {
-        struct rv_cgroup_limits limits = { .memory_bytes = (uint64_t)q->memory_mib << 20, .pids = q->pids, .cpus_milli = q->cpus_milli };
+        struct rv_cgroup_limits limits = {
+                .memory_bytes = (uint64_t)q->memory_mib << 20, .pids = q->pids, .cpus_milli = q->cpus_milli
+        };
         struct rv_runtime *runtime;
         const char *interpreter;
         struct run *run;

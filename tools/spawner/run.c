@@ -42,7 +42,9 @@ static ssize_t receive(int fd, struct ns_message *m, int *ret_fd)
                 char bytes[CMSG_SPACE(sizeof(int))];
         } control = { 0 };
         struct iovec iov = { .iov_base = m, .iov_len = sizeof(*m) };
-        struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+        struct msghdr message = {
+                .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)
+        };
         struct cmsghdr *c;
         ssize_t n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 
@@ -55,7 +57,9 @@ static ssize_t receive(int fd, struct ns_message *m, int *ret_fd)
 
 void run_report_held(struct spawner *s, struct run *run)
 {
-        struct rv_spawn_event event = { .struct_size = sizeof(event), .kind = RV_SPAWN_HELD, .memory_limit_bytes = run->cgroup.memory_limit_bytes };
+        struct rv_spawn_event event = { .struct_size = sizeof(event),
+                .kind = RV_SPAWN_HELD,
+                .memory_limit_bytes = run->cgroup.memory_limit_bytes };
 
         spawner_report(s, run->id, &event, -EBADF);
 }

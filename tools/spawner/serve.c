@@ -33,7 +33,9 @@ void spawner_report(struct spawner *s, uint64_t id, struct rv_spawn_event *event
 
         report.event.result_fd = -1;
         if (result_fd >= 0) {
-                control.head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS };
+                control.head = (struct cmsghdr){
+                        .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS
+                };
                 memcpy(CMSG_DATA(&control.head), &result_fd, sizeof(result_fd));
                 message.msg_control = &control;
                 message.msg_controllen = sizeof(control);

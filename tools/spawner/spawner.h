@@ -61,7 +61,8 @@ void spawner_prepare(struct spawner *s);
 void spawner_report(struct spawner *s, uint64_t id, struct rv_spawn_event *event, int result_fd);
 
 /** spawner_fail() - report FAILED. Context: spawner. Ownership: borrows. Return: none */
-void spawner_fail(struct spawner *s, uint64_t id, enum rv_backend_fault fault, int e, const char *step, const char *text);
+void spawner_fail(
+        struct spawner *s, uint64_t id, enum rv_backend_fault fault, int e, const char *step, const char *text);
 
 /** spawner_removed() - report REMOVED; @e is 0, or -errno if a cgroup stays. Context: spawner. Ownership: none. Return: none */
 void spawner_removed(struct spawner *s, uint64_t id, int e);

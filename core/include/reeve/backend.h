@@ -81,7 +81,12 @@ struct rv_manifest {
 /* ---- What it is asked to run ---- */
 
 enum rv_plan_language { RV_PLAN_PYTHON = 0, RV_PLAN_JAVASCRIPT = 1 };
-enum rv_plan_network { RV_PLAN_NETWORK_NONE = 0, RV_PLAN_NETWORK_REGISTRIES = 1, RV_PLAN_NETWORK_DOMAINS = 2, RV_PLAN_NETWORK_ANY = 3 };
+enum rv_plan_network {
+        RV_PLAN_NETWORK_NONE = 0,
+        RV_PLAN_NETWORK_REGISTRIES = 1,
+        RV_PLAN_NETWORK_DOMAINS = 2,
+        RV_PLAN_NETWORK_ANY = 3
+};
 
 struct rv_plan_env {
         const char *name, *value;
@@ -214,7 +219,8 @@ struct rv_host {
 
         /* watch_add: cb while any of `events` (enum rv_watch_event) holds of fd, which is lent until
          * watch_remove; cb may remove it. 0 or -errno. */
-        int (*watch_add)(void *ctx, int fd, uint32_t events, void (*cb)(void *arg, uint32_t events), void *arg, struct rv_host_watch **ret);
+        int (*watch_add)(void *ctx, int fd, uint32_t events, void (*cb)(void *arg, uint32_t events), void *arg,
+                struct rv_host_watch **ret);
         void (*watch_remove)(void *ctx, struct rv_host_watch *watch);
 
         /* spawn_start: have the spawner build the run's isolation and PID 1 in it. Events come by cb: HELD, ENDED,
