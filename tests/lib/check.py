@@ -149,16 +149,17 @@ class Checks:
         self.step(f"build {name}", commands + [["ninja", "-C", directory, *targets]], env=env, timeout_s=900)
         return directory
 
-    def suites(self, name, suites=("unit", "lua", "abi", "fuzz-regress")):
-        """Runs meson suites in a build; a test program's cases count one by one."""
+    def suites(self, name, suites=("unit", "lua", "abi", "fuzz-regress"), label="tests", must_run=""):
+        """Runs meson suites in a build; a test program's cases count one by one. In a suite of must_run a skip fails."""
         directory = os.path.join(OUT, name)
         log = os.path.join(directory, "meson-logs/testlog.json")
         if os.path.exists(log):
             os.unlink(log)   # or a run that does not come to its tests would count by those of the last one
         command = ["meson", "test", "-C", directory, "--no-rebuild", "--print-errorlogs"]
         command += [a for s in suites if s in known_suites(directory) for a in ("--suite", s)]
-        env = {"UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1", "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0"}
-        self.step(f"tests {name}", command, env=env, needs=[f"build {name}"],
+        env = {"UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1", "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0",
+               "RV_MUST_RUN": must_run}
+        self.step(f"{label} {name}", command, env=env, needs=[f"build {name}"],
                   count=lambda _: count_meson(log))
 
     def summary(self):
@@ -335,6 +336,9 @@ def main():
         for name in ("gcc-release", "clang-debug", "clang-release", "sanitize"):
             c.build(name)
             c.suites(name)
+        # With privilege: the spawner and what it is made of, in the sanitized build too.
+        for name in ("gcc-release", "sanitize"):
+            c.suites(name, ("root",), "root tests", "root" if os.geteuid() == 0 else "")
         c.build("analyze")
         fuzz(c, options.fuzz_seconds or (600 if options.long else 5), options.long)
         for jobs in [1, 4] + ([1, 4, 8] if options.long else []):
