@@ -167,25 +167,26 @@ static int lift_limits(const struct spawner *s, struct rv_error *err)
                 { RLIMIT_NPROC, "processes (ulimit -u)", s->config->limits.pids },
                 { RLIMIT_NOFILE, "open files (ulimit -n)", RV_INIT_FILES_MAX },
                 { RLIMIT_STACK, "stack (ulimit -s)", RV_INIT_STACK_BYTES },
-                { RLIMIT_AS, "address space (ulimit -v)", RLIM_INFINITY },
-                { RLIMIT_DATA, "data (ulimit -d)", RLIM_INFINITY },
-                { RLIMIT_FSIZE, "file size (ulimit -f)", RLIM_INFINITY },
-                { RLIMIT_CPU, "processor time (ulimit -t)", RLIM_INFINITY },
+                /* More than any run could use: a limit above these is no limit. */
+                { RLIMIT_AS, "address space (ulimit -v)", (rlim_t)1 << 42 },
+                { RLIMIT_DATA, "data (ulimit -d)", (rlim_t)1 << 42 },
+                { RLIMIT_FSIZE, "file size (ulimit -f)", (rlim_t)1 << 40 },
+                { RLIMIT_CPU, "processor time (ulimit -t)", 1 << 20 },
         };
 
         for (size_t i = 0; i < RV_N_ELEMENTS(limits); i++) {
                 struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
 
-                if (getrlimit(limits[i].resource, &limit) == 0 && limit.rlim_max < limits[i].needed) {
-                        struct rlimit lifted = { limits[i].needed, limits[i].needed };
-
-                        if (setrlimit(limits[i].resource, &lifted) < 0)
-                                return rv_error_set(err, -EPERM, "reeve was started with a limit of %s, %llu, that is below what a run is given; raise it",
-                                                    limits[i].name, (unsigned long long)limit.rlim_max);
-                } else {
-                        limit.rlim_cur = limit.rlim_max;
-                        (void)setrlimit(limits[i].resource, &limit);
-                }
+                /* The host's own bound of open files is below infinity. */
+                if (limits[i].resource != RLIMIT_NOFILE && setrlimit(limits[i].resource, &limit) == 0)
+                        continue;
+                if (getrlimit(limits[i].resource, &limit) < 0)
+                        continue;
+                limit.rlim_max = RV_MAX(limit.rlim_max, limits[i].needed);
+                limit.rlim_cur = limit.rlim_max;
+                if (setrlimit(limits[i].resource, &limit) < 0)
+                        return rv_error_set(err, -EPERM, "reeve was started with a limit of %s that is below the %llu that a run is given; raise it",
+                                            limits[i].name, (unsigned long long)limits[i].needed);
         }
         return 0;
 }
