@@ -77,6 +77,10 @@ bool rv_log_is_segment(const char *name);
 int rv_log_segment_before(struct rv_log *log, const char *before, char ret_name[RV_LOG_SEGMENT_NAME_SIZE],
         struct rv_error *err);
 
+/** rv_log_segment_after() - the oldest segment after @after, which may be "". Context: may block. Ownership: borrows. Return: as rv_log_segment_before() */
+int rv_log_segment_after(struct rv_log *log, const char *after, char ret_name[RV_LOG_SEGMENT_NAME_SIZE],
+        struct rv_error *err);
+
 /** rv_log_open_segment() - open the newest segment unless that is done. Context: may block. Ownership: none. Return: 1; 0 if there is none; -errno */
 int rv_log_open_segment(struct rv_log *log, struct rv_error *err);
 

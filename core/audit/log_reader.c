@@ -1,46 +1,10 @@
 #include "audit/log_reader.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
 #define READ_BYTES ((size_t)256 << 10)
-
-static void closedirp(DIR **d)
-{
-        if (*d)
-                closedir(*d);
-}
-
-/* The first segment after @after, which may be "". 1, 0, -errno. */
-static int find_segment(struct rv_log *log, const char *after, char ret_name[RV_LOG_SEGMENT_NAME_SIZE],
-        struct rv_error *err)
-{
-        _cleanup_(closedirp) DIR *d = NULL;
-        char best[RV_LOG_SEGMENT_NAME_SIZE] = "";
-        struct dirent *e;
-        int fd;
-
-        fd = openat(log->audit_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        d = fd >= 0 ? fdopendir(fd) : NULL;
-        if (!d) {
-                int r = rv_raise(-errno);
-
-                rv_close(fd);
-                return rv_log_fail(log, err, r, "", "cannot read the directory");
-        }
-        while (errno = 0, (e = readdir(d)))
-                if (rv_log_is_segment(e->d_name) && strcmp(e->d_name, after) > 0 &&
-                    (!best[0] || strcmp(e->d_name, best) < 0))
-                        memcpy(best, e->d_name, sizeof(best));
-        if (errno)
-                return rv_log_fail(log, err, rv_raise(-errno), "", "cannot read the directory");
-        if (!best[0])
-                return 0;
-        memcpy(ret_name, best, sizeof(best));
-        return 1;
-}
 
 static int open_segment(struct rv_log_reader *r, struct rv_error *err)
 {
@@ -139,7 +103,7 @@ int rv_log_reader_next(struct rv_log_reader *r, const char **ret_line, size_t *r
                 e = r->fd >= 0 ? next_in_segment(r, ret_line, ret_n, err) : 0;
                 if (e != 0)
                         return rv_trace(e);
-                e = find_segment(r->log, r->segment, next, err);
+                e = rv_log_segment_after(r->log, r->segment, next, err);
                 if (e <= 0)
                         return rv_trace(e);
                 memcpy(r->segment, next, sizeof(next));

@@ -1,6 +1,5 @@
 #include "audit/log_private.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,45 +10,6 @@
 #define SEQ_MAX ((json_int_t)1 << 52)   /* half of what a record's numbers may be: the other half is never used up */
 
 static const char no_prev[] = "0000000000000000000000000000000000000000000000000000000000000000";
-
-bool rv_log_is_segment(const char *name)
-{
-        return strspn(name, "0123456789") == 20 && strcmp(name + 20, ".jsonl") == 0;
-}
-
-static void closedirp(DIR **d)
-{
-        if (*d)
-                closedir(*d);
-}
-
-int rv_log_segment_before(struct rv_log *log, const char *before, char ret_name[RV_LOG_SEGMENT_NAME_SIZE],
-        struct rv_error *err)
-{
-        _cleanup_(closedirp) DIR *d = NULL;
-        char best[RV_LOG_SEGMENT_NAME_SIZE] = "";
-        struct dirent *e;
-        int fd;
-
-        fd = openat(log->audit_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        d = fd >= 0 ? fdopendir(fd) : NULL;
-        if (!d) {
-                int r = rv_raise(-errno);
-
-                rv_close(fd);
-                return rv_log_fail(log, err, r, "", "cannot read the directory");
-        }
-        while (errno = 0, (e = readdir(d)))
-                if (rv_log_is_segment(e->d_name) && (!before || strcmp(e->d_name, before) < 0) &&
-                    strcmp(e->d_name, best) > 0)
-                        memcpy(best, e->d_name, sizeof(best));
-        if (errno)
-                return rv_log_fail(log, err, rv_raise(-errno), "", "cannot read the directory");
-        if (!best[0])
-                return 0;
-        memcpy(ret_name, best, sizeof(best));
-        return 1;
-}
 
 int rv_log_open_segment(struct rv_log *log, struct rv_error *err)
 {

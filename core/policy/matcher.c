@@ -1,5 +1,6 @@
 #include "policy/matcher.h"
 
+#include "policy/object.h"
 #include "policy/view.h"
 #include "request/request.h"
 
@@ -42,14 +43,7 @@ bool rv_glob_has(const char *pattern, size_t n_pattern, const char *text, size_t
 
 const struct rv_matcher *rv_matcher_test(lua_State *L, int index)
 {
-        bool is_matcher;
-
-        if (lua_type(L, index) != LUA_TUSERDATA || !lua_getmetatable(L, index))
-                return NULL;
-        lua_rawgetp(L, LUA_REGISTRYINDEX, &metatable_key);
-        is_matcher = lua_rawequal(L, -1, -2);
-        lua_pop(L, 2);
-        return is_matcher ? lua_touserdata(L, index) : NULL;
+        return rv_object_test(L, index, &metatable_key);
 }
 
 /* A matcher with room for @n names; its user value is the table that keeps the texts. */

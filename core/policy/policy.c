@@ -1,13 +1,14 @@
 #include "policy/policy.h"
 
 #include "policy/env.h"
+#include "policy/object.h"
 #include "request/bounds.h"
 
 #include <lauxlib.h>
 #include <stdio.h>
 #include <string.h>
 
-static const char metatable_key;
+static const char kind;
 
 const char *const rv_section_names[_RV_SECTION_MAX] = { "packages", "network", "idempotency", "backend" };
 const enum rv_fact_set rv_section_facts[_RV_SECTION_MAX] = { RV_FACTS_PACKAGE, RV_FACTS_NETWORK, RV_FACTS_IDEMPOTENCY,
@@ -21,14 +22,7 @@ static const int64_t limit_minima[_RV_LIMIT_MAX] = { RV_BOUND_MIN(timeout_s), RV
 
 const struct rv_policy *rv_policy_test(lua_State *L, int index)
 {
-        bool is_policy;
-
-        if (lua_type(L, index) != LUA_TUSERDATA || !lua_getmetatable(L, index))
-                return NULL;
-        lua_rawgetp(L, LUA_REGISTRYINDEX, &metatable_key);
-        is_policy = lua_rawequal(L, -1, -2);
-        lua_pop(L, 2);
-        return is_policy ? lua_touserdata(L, index) : NULL;
+        return rv_object_test(L, index, &kind);
 }
 
 static bool is_unique(const struct rv_section_rules *s, const struct rv_rule *rule)
@@ -243,36 +237,13 @@ static void check_sections(lua_State *L, struct rv_policy *policy)
         lua_pop(L, 1);
 }
 
-static struct rv_policy *push_policy(lua_State *L)
-{
-        struct rv_policy *policy = lua_newuserdatauv(L, sizeof(*policy), 1);
-
-        memset(policy, 0, sizeof(*policy));
-        lua_newtable(L);
-        lua_pushvalue(L, -1);
-        lua_setiuservalue(L, -3, 1);
-        lua_insert(L, -2);
-        if (lua_rawgetp(L, LUA_REGISTRYINDEX, &metatable_key) == LUA_TNIL) {
-                lua_pop(L, 1);
-                lua_createtable(L, 0, 2);
-                lua_pushliteral(L, "policy");
-                lua_setfield(L, -2, "__name");
-                lua_pushboolean(L, 0);
-                lua_setfield(L, -2, "__metatable");
-                lua_pushvalue(L, -1);
-                lua_rawsetp(L, LUA_REGISTRYINDEX, &metatable_key);
-        }
-        lua_setmetatable(L, -2);
-        return policy;
-}
-
 int raw_policy(lua_State *L)
 {
         struct rv_policy *policy;
 
         if (lua_gettop(L) != 1 || !lua_istable(L, 1))
                 return rv_engine_raise(L, "policy takes one table: policy { packages = …, network = …, idempotency = …, backend = … }");
-        policy = push_policy(L);   /* [2] is its anchor, [3] the policy */
+        policy = rv_object_push(L, sizeof(*policy), &kind, "policy");   /* [2] is its anchor, [3] the policy */
         policy->place = rv_engine_of(L)->fallback;
         rv_engine_where(L, &policy->place);
         check_sections(L, policy);

@@ -2,11 +2,12 @@
 
 #include "base/utf8.h"
 #include "policy/env.h"
+#include "policy/object.h"
 
 #include <lauxlib.h>
 #include <string.h>
 
-static const char metatable_key;
+static const char kind;
 
 enum field { FIELD_ID, FIELD_MATCH, FIELD_WHEN, FIELD_ALLOW, FIELD_DENY, FIELD_REQUIRE_KEY, FIELD_USE, _FIELD_MAX };
 static const char *const fields[_FIELD_MAX] = { "id", "match", "when", "allow", "deny", "require_key", "use" };
@@ -17,14 +18,7 @@ static const char *const obligations[] = { "pin", "require_hash", "newest_publis
 
 struct rv_rule *rv_rule_test(lua_State *L, int index)
 {
-        bool is_rule;
-
-        if (lua_type(L, index) != LUA_TUSERDATA || !lua_getmetatable(L, index))
-                return NULL;
-        lua_rawgetp(L, LUA_REGISTRYINDEX, &metatable_key);
-        is_rule = lua_rawequal(L, -1, -2);
-        lua_pop(L, 2);
-        return is_rule ? lua_touserdata(L, index) : NULL;
+        return rv_object_test(L, index, &kind);
 }
 
 #define FAULT(...) (rule->is_broken = true, rv_engine_report(L, &rule->place, __VA_ARGS__))
@@ -161,28 +155,6 @@ static void take_field(lua_State *L, struct rv_rule *rule, int anchor)
         }
 }
 
-static void push_rule(lua_State *L)
-{
-        struct rv_rule *rule = lua_newuserdatauv(L, sizeof(*rule), 1);
-
-        *rule = (struct rv_rule){ .when_ref = LUA_NOREF };
-        lua_newtable(L);
-        lua_pushvalue(L, -1);
-        lua_setiuservalue(L, -3, 1);
-        lua_insert(L, -2);
-        if (lua_rawgetp(L, LUA_REGISTRYINDEX, &metatable_key) == LUA_TNIL) {
-                lua_pop(L, 1);
-                lua_createtable(L, 0, 2);
-                lua_pushliteral(L, "rule");
-                lua_setfield(L, -2, "__name");
-                lua_pushboolean(L, 0);
-                lua_setfield(L, -2, "__metatable");
-                lua_pushvalue(L, -1);
-                lua_rawsetp(L, LUA_REGISTRYINDEX, &metatable_key);
-        }
-        lua_setmetatable(L, -2);
-}
-
 int raw_rule(lua_State *L)
 {
         struct rv_rule *rule;
@@ -191,8 +163,8 @@ int raw_rule(lua_State *L)
 
         if (lua_gettop(L) != 1 || !lua_istable(L, 1))
                 return rv_engine_raise(L, "rule takes one table: rule { id = \"…\", match = { … }, deny = \"…\" }");
-        push_rule(L);   /* [2] is its anchor, [3] the rule */
-        rule = lua_touserdata(L, 3);
+        rule = rv_object_push(L, sizeof(*rule), &kind, "rule");   /* [2] is its anchor, [3] the rule */
+        rule->when_ref = LUA_NOREF;
         rule->place = rv_engine_of(L)->fallback;
         rv_engine_where(L, &rule->place);
         take_id(L, rule, 1, 2);

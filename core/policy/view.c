@@ -1,6 +1,7 @@
 #include "policy/view.h"
 
 #include "policy/engine.h"
+#include "policy/object.h"
 
 #include <lauxlib.h>
 #include <string.h>
@@ -44,14 +45,7 @@ void rv_view_push_record(lua_State *L, const json_t *value, enum rv_fact_set set
 
 const struct rv_view *rv_view_test(lua_State *L, int index)
 {
-        bool is_view;
-
-        if (lua_type(L, index) != LUA_TUSERDATA || !lua_getmetatable(L, index))
-                return NULL;
-        lua_rawgetp(L, LUA_REGISTRYINDEX, &metatable_key);
-        is_view = lua_rawequal(L, -1, -2);
-        lua_pop(L, 2);
-        return is_view ? lua_touserdata(L, index) : NULL;
+        return rv_object_test(L, index, &metatable_key);
 }
 
 /* A name that is not in a record: a fact that is not known yet, or one that there is not. */
