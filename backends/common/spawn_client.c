@@ -78,8 +78,9 @@ static ssize_t receive(int fd, struct rv_spawn_report *report, int *ret_fd)
                 char bytes[CMSG_SPACE(sizeof(int))];
         } control = { 0 };
         struct iovec iov = { .iov_base = report, .iov_len = sizeof(*report) };
+        /* Not CMSG_SPACE(): in its padding a second descriptor would fit. */
         struct msghdr message = {
-                .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)
+                .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_LEN(sizeof(int))
         };
         ssize_t n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
         struct cmsghdr *c = n < 0 ? NULL : CMSG_FIRSTHDR(&message);

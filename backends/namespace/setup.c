@@ -15,6 +15,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define CHANNEL_FD 3
+
 static _Noreturn void fail(const struct ns_child *c, const char *step, int e)
 {
         struct ns_message m = { .kind = NS_FAILED, .fault_errno = e < 0 ? -e : e };
@@ -78,6 +80,15 @@ static void raise_oom_score(void)
                 (void)!write(fd, "0", 1);
                 close(fd);
         }
+}
+
+/* What the spawner holds, other runs' directories too, is no business of this one. */
+static int keep_only_channel(struct ns_child *c)
+{
+        if (c->spawner_fd != CHANNEL_FD && dup3(c->spawner_fd, CHANNEL_FD, O_CLOEXEC) < 0)
+                return -1;
+        c->spawner_fd = CHANNEL_FD;
+        return (int)syscall(SYS_close_range, CHANNEL_FD + 1, ~0u, 0);
 }
 
 static void await_proceed(const struct ns_child *c)
@@ -188,6 +199,7 @@ _Noreturn void ns_child_main(struct ns_child *c)
                 fail(c, "join the cgroups", r);
         STEP("unshare the cgroup namespace", unshare(CLONE_NEWCGROUP));
         tell(c, NS_JOINED);
+        STEP("close the spawner's files", keep_only_channel(c));
         let_go_of_caller(c);
         reset_signals();
         umask(022);

@@ -180,6 +180,12 @@ static void describe_unasked(struct judgement *j)
         say(j, "the backend stopped the run without a known reason");
 }
 
+static void describe_early_end(struct judgement *j)
+{
+        j->c->detail.cause = RV_CAUSE_NO_REPORT;
+        say(j, "the first process of the run ended before the program was started");
+}
+
 static void describe_no_report(struct judgement *j)
 {
         j->c->detail.cause = RV_CAUSE_NO_REPORT;
@@ -220,7 +226,7 @@ static const struct row {
         { "no-runtime", NOT_STARTED | NO_RUNTIME, 0, RV_CODE_RUNTIME_UNAVAILABLE, false, describe_runtime },
         { "setup-failed", NOT_STARTED | SETUP_FAILED, 0, RV_CODE_BACKEND_FAILED, false, describe_failed },
         { "lost-by-fault", FAULT, 0, RV_CODE_BACKEND_LOST, UNCERTAIN, describe_watcher },
-        { "not-started", NOT_STARTED, 0, RV_CODE_BACKEND_FAILED, false, describe_failed },
+        { "lost-before-start", NOT_STARTED, 0, RV_CODE_BACKEND_LOST, false, describe_early_end },
         { "no-report", 0, 0, RV_CODE_BACKEND_LOST, UNCERTAIN, describe_no_report },
 };
 
@@ -351,7 +357,9 @@ static void fill_missing(const struct rv_evidence *e, struct rv_observation *ret
 {
         *ret = (struct rv_observation){ .struct_size = sizeof(*ret), .result_fd = -1 };
         if (e->start_error) {
-                ret->fault = RV_BACKEND_FAULT_SETUP;
+                /* Its end of the channel closed: it died, whichever of the two is noticed first. */
+                ret->fault = e->start_error == -EPIPE || e->start_error == -ECONNRESET ? RV_BACKEND_FAULT_LOST
+                                                                                       : RV_BACKEND_FAULT_SETUP;
                 ret->fault_errno = e->start_error < 0 ? -e->start_error : e->start_error;
                 snprintf(ret->fault_step, sizeof(ret->fault_step), "%s", e->start_step ? e->start_step : "start");
         }

@@ -15,6 +15,7 @@ import hashlib
 import json
 import os
 import resource
+import signal
 import struct
 import subprocess
 import sys
@@ -158,6 +159,38 @@ def case_segment_of_another(at, _opt):
     faults += want("segment of another", at.run(), 125, None, "Permission denied", segment)
     os.chown(segment, owner.st_uid, owner.st_gid)
     return faults + conclude("segment of another", at)
+
+
+def case_state_of_another(at, _opt):
+    """What is root's and holds files is not given away, whatever a slip of the configuration says."""
+    os.mkdir(at.state, 0o755)
+    other = os.path.join(at.state, "other")
+    with open(other, "w", encoding="ascii"):
+        pass
+    faults = want("a state directory in use", at.run(), 125, None, "not empty", at.state)
+    if os.stat(at.state).st_uid != 0:
+        faults.append("a state directory in use: it was given away")
+    os.unlink(other)
+    os.mkdir(os.path.join(at.state, "lost+found"))      # of a file system that was made for it
+    return faults + want("a new file system", at.run(), 0, "ok") + conclude("state of another", at)
+
+
+def case_early_interrupt(at, _opt):
+    """A Ctrl-C goes to the spawner too, and may reach it before it has settled."""
+    faults = []
+    for i in range(40):
+        p = at.start("print(1)")
+        children = ""
+        while not children and p.poll() is None:
+            with open(f"/proc/{p.pid}/task/{p.pid}/children", encoding="ascii") as f:
+                children = f.read()
+        if children:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(children.split()[0]), signal.SIGINT)
+        answer = common.finish(p, 10)
+        if answer.code != "ok":
+            faults.append(f"early interrupt {i}: {answer}")
+    return faults + conclude("early interrupt", at)
 
 
 def case_descriptors(at, _opt):

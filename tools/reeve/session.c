@@ -10,6 +10,7 @@
 #include "policy/bundle.h"
 #include "run/recover.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <stdio.h>
@@ -38,6 +39,22 @@ static uid_t find_loop_uid(const struct rv_config *config)
         return config->uid_first;
 }
 
+static bool is_empty(int dir_fd)
+{
+        int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+        const struct dirent *e;
+        bool is = d;
+
+        if (!d)
+                rv_close(fd);
+        while (is && (e = readdir(d)))
+                is = !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || !strcmp(e->d_name, "lost+found");
+        if (d)
+                closedir(d);
+        return is;
+}
+
 static int open_state(struct session *s, struct rv_error *err)
 {
         const char *path = s->config->state_dir;
@@ -55,8 +72,13 @@ static int open_state(struct session *s, struct rv_error *err)
                 r = -errno;
                 return rv_error_set(err, r, "cannot open the state directory %s: %s; set `state_dir`", path, strerror(-r));
         }
-        /* STATE belongs to the loop's user: a new directory of root's is handed over. */
-        if (geteuid() == 0 && st.st_uid == 0 && s->uid != 0 && fchown(s->state_fd, s->uid, s->uid) < 0) {
+        if (geteuid() != 0 || st.st_uid != 0 || s->uid == 0)
+                return 0;
+        /* STATE belongs to the loop's user: a new directory of root's is handed over, nothing else of root's is. */
+        if (!is_empty(s->state_fd))
+                return rv_error_set(err, -ENOTEMPTY, "the state directory %s is root's and not empty; set `state_dir` to a directory of reeve's own, or give this one and all in it to uid %u",
+                                    path, (unsigned)s->uid);
+        if (fchown(s->state_fd, s->uid, s->uid) < 0 || fchmod(s->state_fd, 0700) < 0) {
                 r = -errno;
                 return rv_error_set(err, r, "cannot give the state directory %s to uid %u: %s", path, (unsigned)s->uid, strerror(-r));
         }

@@ -175,7 +175,7 @@ static void forget(struct spawner *s, struct run *run)
         free(run);
 }
 
-/* A run that is nobody's yet: ids, cgroups and a child that builds its root. */
+/* A run that is nobody's yet: ids, cgroups and a child that builds its root. NULL, or has_failed: see @f. */
 static struct run *make_run(struct spawner *s, const struct rv_runtime *runtime, struct failure *f)
 {
         struct run *run = calloc(1, sizeof(*run));
@@ -214,7 +214,7 @@ static struct run *make_run(struct spawner *s, const struct rv_runtime *runtime,
                 return run;
         run->has_failed = true;         /* half set up: it ends the usual way */
         run_kill(run);
-        return NULL;
+        return run;
 fail:
         forget(s, run);
         return NULL;
@@ -282,6 +282,12 @@ static int launch_in(struct spawner *s, const struct rv_spawn_request *q, const 
         run = take_run(s, runtime, f);
         if (!run)
                 return f->err.code;
+        run->id = q->id;
+        run->is_assigned = true;
+        if (run->has_failed) {
+                f->is_under_way = true;
+                return f->err.code;
+        }
         *f = (struct failure){ .fault = RV_BACKEND_FAULT_CAPABILITY, .step = "memory" };
         r = rv_cgroup_limit(&s->place, &run->cgroup, &limits, &f->err);
         /* /dev/stdin and the like open a pipe anew, which its owner may: that must be the program. */
@@ -297,8 +303,6 @@ static int launch_in(struct spawner *s, const struct rv_spawn_request *q, const 
                 run->has_failed = true;
                 run_kill(run);
         }
-        run->id = q->id;
-        run->is_assigned = true;
         f->is_under_way = r < 0;
         if (r == 0 && run->is_verified)
                 run_report_held(s, run);

@@ -6,6 +6,7 @@
 #include "sandbox.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,8 +43,9 @@ static ssize_t receive(int fd, struct ns_message *m, int *ret_fd)
                 char bytes[CMSG_SPACE(sizeof(int))];
         } control = { 0 };
         struct iovec iov = { .iov_base = m, .iov_len = sizeof(*m) };
+        /* Not CMSG_SPACE(): in its padding a second descriptor would fit. */
         struct msghdr message = {
-                .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)
+                .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_LEN(sizeof(int))
         };
         struct cmsghdr *c;
         ssize_t n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
@@ -95,8 +97,10 @@ static void on_joined(struct spawner *s, struct run *run)
                 return;
         r = rv_cgroup_verify(&s->place, &run->cgroup, run->pid, &err);
         if (r < 0) {
+                struct pollfd end = { .fd = run->pidfd, .events = POLLIN };
+
                 /* One that died in between is in no cgroup any more; its end is told for what it was. */
-                if (!run->was_stopped && !is_failure_next(run))
+                if (poll(&end, 1, 0) <= 0 && !is_failure_next(run))
                         fail_run(s, run, r, "verify the cgroups", err.message);
                 return;
         }

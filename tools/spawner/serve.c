@@ -138,11 +138,11 @@ static int settle(bool is_explaining)
         if (null_fd < 0 || dup2(null_fd, STDIN_FILENO) < 0 || (!is_explaining && dup2(null_fd, STDOUT_FILENO) < 0))
                 return -errno;
 
-        sigemptyset(&none);
-        sigprocmask(SIG_SETMASK, &none, NULL);
         signal(SIGCHLD, SIG_DFL);
         for (int i = 0, ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP }; i < 6; i++)
                 signal(ignored[i], SIG_IGN);
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, NULL);
         (void)setsid();
         if (geteuid() == 0) {
                 /* An ordinary user's spawner stays dumpable: else it could not map its child's id in /proc. */

@@ -3,6 +3,7 @@
 #include "base/fd.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -37,13 +38,20 @@ void spawner_forget_caller(void)
 
 static int fork_with(const char *config_file, int child_fd, int at_fd, bool is_explaining, pid_t *ret_pid)
 {
+        sigset_t all, old;
         pid_t pid;
 
         (void)fflush(NULL);     /* or the child would print it too */
+        /* A Ctrl-C is the loop's; the child takes none until it ignores them. */
+        sigfillset(&all);
+        sigprocmask(SIG_SETMASK, &all, &old);
         pid = fork();
         if (pid != 0) {
+                int e = errno;
+
+                sigprocmask(SIG_SETMASK, &old, NULL);
                 *ret_pid = pid;
-                return pid < 0 ? rv_raise(-errno) : 0;
+                return pid < 0 ? rv_raise(-e) : 0;
         }
         if (child_fd != at_fd ? dup2(child_fd, at_fd) < 0 : fcntl(at_fd, F_SETFD, 0) < 0)
                 _exit(127);
