@@ -38,7 +38,7 @@ struct rv_cgroup_hierarchy {
 struct rv_cgroup_place {
         unsigned version;            /* 1, or 2: then h[0] serves every controller */
         struct rv_cgroup_hierarchy h[RV_CGROUP_MAX_];
-        char instance[32];           /* process id and start time of the spawner */
+        char instance[40];           /* process id, start time and PID namespace of the spawner */
         const char *rule;            /* which of the rules above chose it, for doctor; static text */
 };
 
@@ -125,7 +125,8 @@ int rv_cgroup_remove(const struct rv_cgroup_place *place, struct rv_cgroup *cg);
  * rv_cgroup_sweep() - remove what instances that are dead have left in the place
  * @told: called with the path of each directory that cannot be removed (a process in it does not die), or NULL
  *
- * Kills every process in them first. Only names that an instance of reeve gave are looked at.
+ * Kills every process in them first. Only names that an instance of reeve in this PID namespace gave are looked at:
+ * of another one's process ids nothing is known here.
  *
  * Context:   may block
  * Ownership: borrows

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 int rv_cgroup_own_path(const char *cgroups, const char *controller, unsigned *ret_id, char *ret, size_t size)
@@ -61,14 +62,28 @@ int rv_cgroup_mount(const char *controller, char *ret_point, char *ret_root, siz
         return r;
 }
 
-/* Process id and start time name an instance for as long as the machine is up: a later start can tell
- * whether the owner of a left-over directory still lives. */
+int rv_cgroup_pid_namespace(unsigned long *ret)
+{
+        struct stat st;
+
+        if (stat("/proc/self/ns/pid", &st) < 0)
+                return -errno;
+        *ret = (unsigned long)st.st_ino;
+        return 0;
+}
+
+/* Process id and start time name an instance in its PID namespace for as long as the machine is up: a later start
+ * in there can tell whether the owner of a left-over directory still lives. */
 static int make_instance(char *ret, size_t size)
 {
         char text[1024], *p;
         unsigned long long start = 0;
+        unsigned long namespace = 0;
         int r;
 
+        r = rv_cgroup_pid_namespace(&namespace);
+        if (r < 0)
+                return r;
         r = rv_cgroup_read(AT_FDCWD, "/proc/self/stat", text, sizeof(text));
         if (r < 0)
                 return r;
@@ -77,7 +92,7 @@ static int make_instance(char *ret, size_t size)
                 p = strchr(p + 1, ' ');
         if (p)
                 start = strtoull(p + 1, NULL, 10);
-        snprintf(ret, size, "%d.%llu", (int)getpid(), start);
+        snprintf(ret, size, "%d.%llu.%lu", (int)getpid(), start, namespace);
         return 0;
 }
 

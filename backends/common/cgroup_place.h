@@ -1,5 +1,5 @@
 /*
- * cgroup_place.h - the two halves of finding a place, for cgroup_place.c alone
+ * cgroup_place.h - the two halves of finding a place, and the names in it, for cgroup_place.c and cgroup_sweep.c alone
  */
 #pragma once
 
@@ -14,6 +14,8 @@ int rv_cgroup_place_v1(
 int rv_cgroup_place_v2(const char *configured, const char *point, const char *own, struct rv_cgroup_place *place,
         struct rv_error *err);
 
+/** rv_cgroup_pid_namespace() - what tells this process's PID namespace from the others. Context: may block. Ownership: none. Return: 0 or -errno */
+int rv_cgroup_pid_namespace(unsigned long *ret);
 /** rv_cgroup_own_path() - this process's path in the hierarchy of @controller ("" is v2). Context: any. Ownership: none. Return: 0; -ENOENT; -ENAMETOOLONG */
 int rv_cgroup_own_path(const char *cgroups, const char *controller, unsigned *ret_id, char *ret, size_t size);
 /** rv_cgroup_mount() - mount point and mounted root of @controller's v1 hierarchy, or of v2 ("") , from /proc/self/mountinfo. Context: may block. Ownership: none. Return: 0; -ENOENT; -errno */

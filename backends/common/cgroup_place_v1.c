@@ -2,12 +2,15 @@
 #include "cgroup_place.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
+
+#define TOP "/sys/fs/cgroup"
 
 static const char *const controller_names[RV_CGROUP_MAX_] = { "memory", "pids", "cpu", "cpuacct" };
 
@@ -103,9 +106,6 @@ static int open_hierarchy(const char *controller, const char *cgroups, const cha
         if (r < 0)
                 return rv_error_set(err, -ENOTSUP, "no cgroup hierarchy with the %s controller is mounted; mount it (mount -t cgroup -o %s "
                                     "cgroup /sys/fs/cgroup/%s), or boot with systemd.unified_cgroup_hierarchy=1", controller, controller, controller);
-        /* As a path of the file system the configured one is meant as well. */
-        if (configured && !strncmp(configured, point, strlen(point)) && configured[strlen(point)] == '/')
-                configured += strlen(point);
         below = configured ? configured : own;
         /* In a container the mount shows only the part of the hierarchy from `root` on. */
         if (!configured && strcmp(root, "/") && !strncmp(below, root, strlen(root)))
@@ -130,10 +130,40 @@ static int open_hierarchy(const char *controller, const char *cgroups, const cha
         return choose(configured, own, place->instance, fd, place, h, err);
 }
 
+static size_t skip(const char *path, const char *prefix)
+{
+        size_t n = strlen(prefix);
+
+        return !strncmp(path, prefix, n) && (path[n] == '/' || !path[n]) ? n : 0;
+}
+
+/* As a path of the file system, in whichever hierarchy, the configured one is meant as well: the part below. */
+static const char *below_mounts(const char *configured)
+{
+        size_t longest = 0, n;
+        char path[512], root[256];
+        struct statfs fs;
+
+        for (int i = 0; i < RV_CGROUP_MAX_; i++)
+                if (rv_cgroup_mount(controller_names[i], path, root, sizeof(root)) == 0)
+                        longest = RV_MAX(longest, skip(configured, path));
+        if (longest)
+                return configured + longest;
+        configured += skip(configured, TOP);
+        /* One more name is a hierarchy's: another controller's, or a link (cpu to cpu,cpuacct). */
+        n = configured[0] == '/' ? 1 + strcspn(configured + 1, "/") : 0;
+        snprintf(path, sizeof(path), "%s%.*s", TOP, (int)RV_MIN(n, (size_t)NAME_MAX), configured);
+        if (n > 1 && statfs(path, &fs) == 0 && fs.f_type == CGROUP_SUPER_MAGIC)
+                configured += n;
+        return configured;
+}
+
 int rv_cgroup_place_v1(const char *configured, const char *cgroups, struct rv_cgroup_place *place, struct rv_error *err)
 {
         int r;
 
+        if (configured)
+                configured = below_mounts(configured);
         place->version = 1;
         place->rule = configured ? "configured" : "the process's own cgroup";
         for (int i = 0; i < RV_CGROUP_MAX_; i++) {

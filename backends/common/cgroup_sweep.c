@@ -2,6 +2,7 @@
 
 #include "base/fd.h"
 #include "cgroup_file.h"
+#include "cgroup_place.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -14,14 +15,24 @@
 #define PREFIX "reeve-"
 #define KILL_ROUNDS 20          /* a millisecond apart: a process that forks while it is killed needs a few */
 
-/* "reeve-PID.START…": is the process that gave the name gone? The start time tells it from a later one with its number. */
-static bool is_left_over(const char *name)
+/* May /proc be asked about our process ids? It may have been mounted in another PID namespace. */
+static bool is_own_proc(void)
+{
+        char text[32] = "";
+
+        return readlink("/proc/self", text, sizeof(text) - 1) > 0 && strtol(text, NULL, 10) == getpid();
+}
+
+/* "reeve-PID.START.NAMESPACE…": is the process that gave the name gone? The start time tells it from a later one
+ * with its number. In another PID namespace the number says nothing. */
+static bool is_left_over(const char *name, unsigned long own)
 {
         unsigned long long start, now = 0;
+        unsigned long namespace = 0;
         char file[64], text[1024], *p;
         int pid, r;
 
-        if (sscanf(name, PREFIX "%d.%llu", &pid, &start) != 2)
+        if (sscanf(name, PREFIX "%d.%llu.%lu", &pid, &start, &namespace) != 3 || namespace != own)
                 return false;
         snprintf(file, sizeof(file), "/proc/%d/stat", pid);
         r = rv_cgroup_read(AT_FDCWD, file, text, sizeof(text));
@@ -102,14 +113,19 @@ static int sweep_in(int dir_fd, const char *path, void (*told)(void *arg, const 
         int copy = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), n_left = 0;
         DIR *dir = copy < 0 ? NULL : fdopendir(copy);
         struct dirent *entry;
+        unsigned long own = 0;
         char text[1024];
 
-        if (!dir) {
-                rv_close(copy);
+        if (!dir || !is_own_proc() || rv_cgroup_pid_namespace(&own) < 0) {
+                if (dir)
+                        closedir(dir);
+                else
+                        rv_close(copy);
                 return 0;
         }
         while ((entry = readdir(dir))) {
-                if (entry->d_type != DT_DIR || !is_left_over(entry->d_name) || remove_tree(dir_fd, entry->d_name) == 0)
+                if (entry->d_type != DT_DIR || !is_left_over(entry->d_name, own) ||
+                        remove_tree(dir_fd, entry->d_name) == 0)
                         continue;
                 n_left++;
                 snprintf(text, sizeof(text), "%s/%s", path, entry->d_name);

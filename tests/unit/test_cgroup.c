@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -474,6 +475,33 @@ static void the_place_is_left_clean(void **state)
         assert_int_equal(status, 0);
 }
 
+/* A path of the file system means the same in whichever hierarchy it is, and without one. */
+static void check_file_system_paths(const struct rv_cgroup_place *want)
+{
+        static const char *const configured[] = {
+                "/sys/fs/cgroup/reeve-test-place",
+                "/sys/fs/cgroup/memory/reeve-test-place",
+                "/sys/fs/cgroup/pids/reeve-test-place",
+                "/sys/fs/cgroup/cpu/reeve-test-place",
+                "/sys/fs/cgroup/systemd/reeve-test-place",
+                "reeve-test-place/",
+        };
+
+        for (size_t row = 0; row < RV_N_ELEMENTS(configured); row++) {
+                struct rv_error err = { 0 };
+                struct rv_cgroup_place place;
+
+                if (row == 4 && access("/sys/fs/cgroup/systemd/tasks", F_OK) < 0)
+                        continue;
+                if (rv_cgroup_place_open(configured[row], &place, &err) != 0)
+                        fail_msg("%s: %s", configured[row], err.message);
+                for (int i = 0; i < RV_CGROUP_MAX_; i++)
+                        if (want->h[i].dir_fd >= 0)
+                                assert_int_equal(strncmp(place.h[i].path, want->h[i].path, strlen(want->h[i].path)), 0);
+                rv_cgroup_place_close(&place);
+        }
+}
+
 static void a_configured_place(void **state)
 {
         struct rv_cgroup_place *host = need_place(state), place;
@@ -498,6 +526,7 @@ static void a_configured_place(void **state)
         assert_int_equal(rv_cgroup_place_open(below, &place, NULL), 0);
         assert_int_not_equal(place.h[RV_CGROUP_MEMORY].dir_fd, host->h[RV_CGROUP_MEMORY].dir_fd);
         assert_string_equal(place.h[RV_CGROUP_MEMORY].path, "/sys/fs/cgroup/memory/reeve-test-place");
+        check_file_system_paths(&place);
         make_limited(&place, "run", &limits, &cg);
         pid = join(&cg, NULL);
         assert_int_equal(rv_cgroup_verify(&place, &cg, pid, NULL), 0);
@@ -507,6 +536,93 @@ static void a_configured_place(void **state)
         for (int i = 0; i < RV_CGROUP_MAX_; i++)
                 if (rmdir(paths[i]) < 0)
                         assert_int_equal(errno, ENOENT);
+}
+
+/* A name that no living process has given, as of an instance in PID namespace @namespace, with a process in it. */
+static pid_t make_left_over(const struct rv_cgroup_place *place, unsigned long namespace, struct rv_cgroup *ret)
+{
+        char name[64];
+        pid_t gone = fork();
+
+        assert_true(gone >= 0);
+        if (gone == 0)
+                _exit(0);
+        end(gone);
+        snprintf(name, sizeof(name), "reeve-%d.1.%lu-1", (int)gone, namespace);
+        make(place, name, ret);
+        return join(ret, NULL);
+}
+
+static void only_the_dead_of_this_pid_namespace_are_swept(void **state)
+{
+        struct rv_cgroup_place *place = need_place(state), below = *place;
+        struct rv_cgroup dead, foreign;
+        pid_t dead_pid, foreign_pid;
+        char suffix[32];
+        struct stat st;
+
+        assert_int_equal(stat("/proc/self/ns/pid", &st), 0);
+        snprintf(suffix, sizeof(suffix), ".%lu", (unsigned long)st.st_ino);
+        assert_non_null(strstr(place->instance, suffix));
+        /* Only where this test has made something is swept, not beside it. */
+        for (int i = 0; i < RV_CGROUP_MAX_; i++)
+                below.h[i].own_name[0] = 0;
+        dead_pid = make_left_over(place, (unsigned long)st.st_ino, &dead);
+        foreign_pid = make_left_over(place, (unsigned long)st.st_ino + 1, &foreign);
+        assert_int_equal(rv_cgroup_sweep(&below, NULL, NULL), 0);
+        assert_int_equal(waitpid(dead_pid, NULL, 0), dead_pid);
+        assert_int_equal(count_left(place, dead.name), 0);
+        assert_int_equal(waitpid(foreign_pid, NULL, WNOHANG), 0);
+        assert_int_not_equal(count_left(place, foreign.name), 0);
+        end(foreign_pid);
+        assert_int_equal(rv_cgroup_remove(place, &foreign), 0);
+        assert_int_equal(rv_cgroup_remove(place, &dead), 0);
+}
+
+/* As an ordinary user: 0 if all that tools/dev/delegate makes is used, and CPU time is counted in it. */
+static int use_delegated(uid_t uid)
+{
+        struct rv_cgroup_place place;
+        struct rv_cgroup_counters counters;
+        struct rv_cgroup cg;
+        pid_t pid;
+
+        if (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0)
+                return 1;
+        if (rv_cgroup_place_open(NULL, &place, NULL) != 0 || strcmp(place.rule, "delegated directory reeve-<uid>") != 0)
+                return 2;
+        if (rv_cgroup_make(&place, "reeve-test-delegated", &cg, NULL) != 0)
+                return 3;
+        pid = join(&cg, NULL);
+        rv_cgroup_count(&cg, &counters);
+        end(pid);
+        if (rv_cgroup_remove(&place, &cg) != 0)
+                return 4;
+        rv_cgroup_place_close(&place);
+        return counters.cpu_us > 0 ? 0 : 5;
+}
+
+static void a_delegated_place_counts_cpu_time(void **state)
+{
+        const uid_t uid = 2;            /* bin */
+        char tool[512], command[600];
+        int status;
+        pid_t pid;
+
+        need_place(state);
+        snprintf(tool, sizeof(tool), "%.*s../../tools/dev/delegate", (int)(strlen(__FILE__) - strlen("test_cgroup.c")), __FILE__);
+        if (access(tool, X_OK) < 0)
+                cannot_run("root", "this was not started in the build directory");
+        snprintf(command, sizeof(command), "%s bin >/dev/null", tool);
+        assert_int_equal(system(command), 0);
+        pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0)
+                _exit(use_delegated(uid));
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        snprintf(command, sizeof(command), "%s --remove bin", tool);
+        assert_int_equal(system(command), 0);
+        assert_int_equal(status, 0);
 }
 
 #define IN_PLACE(f) cmocka_unit_test_setup_teardown(f, open_place, close_place)
@@ -526,6 +642,8 @@ int main(void)
                 IN_PLACE(a_busy_cgroup_stays),
                 IN_PLACE(the_place_is_left_clean),
                 IN_PLACE(a_configured_place),
+                IN_PLACE(only_the_dead_of_this_pid_namespace_are_swept),
+                IN_PLACE(a_delegated_place_counts_cpu_time),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
