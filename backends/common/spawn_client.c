@@ -153,6 +153,7 @@ static void fill_request(const struct rv_plan *plan, uint64_t id, struct rv_spaw
                 .kind = RV_SPAWN_REQUEST_START, .language = plan->language, .network = plan->network,
                 .memory_mib = plan->memory_mib, .pids = plan->pids, .cpus_milli = plan->cpus_milli, .id = id,
         };
+        q->timeout_s = plan->timeout_s;
         memcpy(q->run_id, plan->run_id, sizeof(q->run_id));
         snprintf(q->runtime, sizeof(q->runtime), "%s", plan->runtime);
         snprintf(q->tenant, sizeof(q->tenant), "%s", plan->tenant);

@@ -37,6 +37,7 @@ struct rv_spawn_request {
         char run_id[RV_RUN_ID_SIZE];
         char runtime[RV_SPAWN_NAME_SIZE];
         char tenant[RV_SPAWN_NAME_SIZE];
+        uint32_t timeout_s;                      /* the loop ends the run; should it be stopped, the spawner does, later */
 };
 
 struct rv_spawn_report {

@@ -100,6 +100,12 @@ static void on_observe(void *ctx, struct rv_run *run, const struct rv_observatio
         (void)ctx;
         memcpy(&run->seen, observation, RV_MIN(sizeof(run->seen), (size_t)observation->struct_size));
         run->seen.struct_size = sizeof(run->seen);
+        /* The backend keeps the limit as well, for when this process is stopped; its kill is met before the timer. */
+        if (run->seen.was_stopped && run->is_timed && !run->evidence.stop &&
+            rv_clock_us(CLOCK_MONOTONIC) - run->start_begun_us > run->plan.timeout_s * 1000000ull) {
+                run->evidence.stop = RV_STOP_TIMEOUT;
+                run->evidence.stop_phase = RV_PHASE_RUN;
+        }
         run->has_seen = true;
         rv__run_go_on(run);
 }

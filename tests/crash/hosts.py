@@ -175,6 +175,25 @@ def case_state_of_another(at, _opt):
     return faults + want("a new file system", at.run(), 0, "ok") + conclude("state of another", at)
 
 
+def case_stopped(at, _opt):
+    """A reeve that is stopped keeps no time: the spawner ends the run, if later."""
+    at.configure(phases={"start": "1s"})
+    source = "import time\nwhile True: time.sleep(.05); print(time.time(), flush=True)"
+    p = at.start(source, timeout_s=1)
+    time.sleep(.5)
+    os.kill(p.pid, signal.SIGSTOP)
+    stopped = time.time()
+    time.sleep(4.5)
+    os.kill(p.pid, signal.SIGCONT)
+    answer = common.finish(p, 10)
+    at.configure()
+    lines = ((answer.json or {}).get("stdout") or {}).get("text", "").split()
+    faults = [] if answer.code == "timeout" and answer.status == 124 else [f"stopped: {answer}"]
+    if not lines or float(lines[-1]) > stopped + 3.5:
+        faults.append(f"stopped: the program ran on: {answer}")
+    return faults + conclude("stopped", at)
+
+
 def case_early_interrupt(at, _opt):
     """A Ctrl-C goes to the spawner too, and may reach it before it has settled."""
     faults = []

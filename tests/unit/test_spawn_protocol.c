@@ -153,6 +153,9 @@ SPOIL(memory_2049, q->memory_mib = 2049)
 SPOIL(memory_127, q->memory_mib = 127)
 SPOIL(memory_0, q->memory_mib = 0)
 SPOIL(memory_most, q->memory_mib = UINT32_MAX)
+SPOIL(timeout_0, q->timeout_s = 0)
+SPOIL(timeout_301, q->timeout_s = 301)
+SPOIL(timeout_most, q->timeout_s = UINT32_MAX)
 SPOIL(pids_33, q->pids = 33)
 SPOIL(pids_0, q->pids = 0)
 SPOIL(pids_most, q->pids = UINT32_MAX)
@@ -182,6 +185,9 @@ static const struct {
         ROW(memory_127),
         ROW(memory_0),
         ROW(memory_most),
+        ROW(timeout_0),
+        ROW(timeout_301),
+        ROW(timeout_most),
         ROW(pids_33),
         ROW(pids_0),
         ROW(pids_most),

@@ -283,6 +283,7 @@ static int launch_in(struct spawner *s, const struct rv_spawn_request *q, const 
         if (!run)
                 return f->err.code;
         run->id = q->id;
+        run->timeout_s = q->timeout_s;
         run->is_assigned = true;
         if (run->has_failed) {
                 f->is_under_way = true;

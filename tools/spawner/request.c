@@ -50,6 +50,8 @@ const char *request_find_fault(const struct rv_config *config, const struct rv_s
                 return "the network mode";
         if (q->memory_mib < 128 || q->memory_mib > 2048)
                 return "memory_mib";
+        if (q->timeout_s < 1 || q->timeout_s > 300)
+                return "timeout_s";
         if (q->pids < 1 || q->pids > config->limits.pids)
                 return "pids";
         if (q->cpus_milli != config->limits.cpus_milli)

@@ -19,6 +19,7 @@
 
 #define RESULT_FILE ".reeve-result"
 #define OOM_WATCH_US (1000 * 1000)
+#define LATE_US (1000 * 1000)   /* how much later than the loop should the spawner ends a run */
 
 void run_kill(struct run *run)
 {
@@ -124,6 +125,7 @@ void run_on_sync(struct spawner *s, struct run *run)
         } else if (n == (ssize_t)sizeof(m) && m.kind == NS_READY) {
                 rv_close(run->box_fd);
                 run->box_fd = rv_take_fd(&fd);
+                run->end_us = rv_clock_us(CLOCK_MONOTONIC) + s->config->phases.start_ms * 1000 + run->timeout_s * 1000000ull + LATE_US;
                 spawner_sweep(s);       /* the program is starting: nobody waits for the spawner now */
         } else if (n == (ssize_t)sizeof(m) && m.kind == NS_FAILED && !run->has_failed) {
                 m.step[sizeof(m.step) - 1] = 0;

@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -96,17 +97,33 @@ static void dispatch(struct spawner *s, void *what)
         }
 }
 
-static int look_at_memory(struct spawner *s)
+/* A loop that was stopped, by SIGSTOP or a debugger, keeps no time: no run goes on for ever because of it. */
+static int look_at_time(struct run *run)
 {
-        int wait_ms = s->is_closing ? 100 : -1;
+        uint64_t now_us = rv_clock_us(CLOCK_MONOTONIC);
+
+        if (!run->end_us || run->was_stopped)
+                return INT_MAX;
+        if (now_us < run->end_us)
+                return (int)((run->end_us - now_us) / 1000) + 1;
+        run->was_stopped = true;
+        run_kill(run);
+        return INT_MAX;
+}
+
+/* What no event tells of. How long the next look may wait, in milliseconds; -1: no look is needed. */
+static int look_at_runs(struct spawner *s)
+{
+        int wait_ms = s->is_closing ? 100 : INT_MAX;
 
         for (struct run *run = s->runs; run; run = run->next) {
+                wait_ms = RV_MIN(wait_ms, look_at_time(run));
                 if (run->oom_until_us)
                         run_on_oom(s, run);
                 if (run->oom_until_us)
-                        wait_ms = OOM_LOOK_MS;
+                        wait_ms = RV_MIN(wait_ms, OOM_LOOK_MS);
         }
-        return wait_ms;
+        return wait_ms == INT_MAX ? -1 : wait_ms;
 }
 
 static int serve(struct spawner *s)
@@ -116,7 +133,7 @@ static int serve(struct spawner *s)
         if (epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, s->channel_fd, &channel) < 0)
                 return 1;
         while (!s->is_closing || (s->runs && rv_boot_us() < s->give_up_us)) {
-                int n = epoll_wait(s->epoll_fd, events, RV_N_ELEMENTS(events), look_at_memory(s));
+                int n = epoll_wait(s->epoll_fd, events, RV_N_ELEMENTS(events), look_at_runs(s));
 
                 for (int i = 0; i < n; i++) {
                         if (events[i].data.ptr)

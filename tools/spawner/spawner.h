@@ -29,6 +29,8 @@ struct run {
         bool is_assigned;            /* it is the loop's run `id`; before, nothing is reported of it */
         bool has_failed;             /* FAILED was reported, or would be: nothing more is, but it is cleaned up */
         bool was_stopped, is_memory_stop;
+        uint32_t timeout_s;
+        uint64_t end_us;             /* CLOCK_MONOTONIC: when it is ended though the loop says nothing; 0: not yet known */
         uint64_t oom_until_us;       /* a kill for memory was announced: look at the counter until then; 0: no */
 };
 
