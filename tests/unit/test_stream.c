@@ -408,6 +408,84 @@ static void a_terminal_that_was_stopped(void **state)
         close(t.slave);
 }
 
+/* Somebody else's terminal cannot be opened once more: what it says to be ready blocks, and is interrupted. */
+static void a_terminal_that_cannot_be_reopened(void **state)
+{
+        static const char line[] = "0123456789\n";
+        uint64_t start_us = rv_boot_us();
+        struct termios cooked;
+        struct terminal t;
+        struct stream s;
+
+        open_terminal(&t);
+        assert_int_equal(tcgetattr(t.slave, &cooked), 0);
+        cooked.c_oflag |= OPOST | ONLCR;
+        assert_int_equal(tcsetattr(t.slave, TCSANOW, &cooked), 0);
+        stream_init(&s, NULL, t.slave, false);
+        assert_true(s.own_fd >= 0);
+        close(s.own_fd);
+        s.own_fd = -EBADF;
+        s.fd = t.slave;
+        stream_interrupt(&s);
+        for (int i = 0; i < 10000; i++)
+                stream_put(&s, line, sizeof(line) - 1);
+        assert_true(rv_boot_us() - start_us < 25000000);
+        assert_true(s.waiting.size > s.n_written);
+        close(t.master);
+        stream_finish(&s);
+        close(t.slave);
+}
+
+static bool asked_three_times(void *arg, bool has_moved)
+{
+        unsigned *n_asked = arg;
+
+        return ++*n_asked < 3;
+}
+
+/* One reader stands still; the other gets all the same what is its. */
+static void what_is_given_up_is_told(void **state)
+{
+        unsigned n_asked = 0;
+        struct stream s, other, *both[] = { &s, &other };
+        int fds[2], other_fds[2];
+        char text[8] = "";
+
+        make_pipe(fds);
+        make_pipe(other_fds);
+        stream_init(&s, NULL, fds[1], false);
+        stream_init(&other, NULL, other_fds[1], false);
+        put_filled(&s, MIB, MIB);
+        assert_int_equal(rv_buf_append(&other.waiting, "other", 5), 0);
+        stream_wait(both, 2, asked_three_times, &n_asked);
+        assert_int_equal(n_asked, 3);
+        assert_int_equal(stream_finish(&s), -ECANCELED);
+        assert_int_equal(stream_finish(&other), 0);
+        assert_int_equal(read(other_fds[0], text, sizeof(text)), 5);
+        assert_string_equal(text, "other");
+        for (int i = 0; i < 2; i++) {
+                close(fds[i]);
+                close(other_fds[i]);
+        }
+}
+
+static void no_memory_is_told(void **state)
+{
+        for (int is_filtered = 0; is_filtered < 2; is_filtered++) {
+                struct stream s;
+                int fds[2];
+
+                make_pipe(fds);
+                stream_init(&s, NULL, fds[1], false);
+                s.is_filtered = is_filtered;
+                s.waiting.is_failed = true;
+                stream_put(&s, "x", 1);
+                assert_int_equal(stream_finish(&s), -ENOMEM);
+                close(fds[0]);
+                close(fds[1]);
+        }
+}
+
 #define GUARDED(f) cmocka_unit_test_setup(f, guard)
 
 int main(void)
@@ -425,6 +503,9 @@ int main(void)
                 GUARDED(only_terminals_are_filtered),
                 GUARDED(a_terminal_that_stands_still),
                 GUARDED(a_terminal_that_was_stopped),
+                GUARDED(a_terminal_that_cannot_be_reopened),
+                GUARDED(what_is_given_up_is_told),
+                GUARDED(no_memory_is_told),
         };
 
         signal(SIGPIPE, SIG_IGN);

@@ -39,7 +39,7 @@ static void row(struct doctor *d, enum grade grade, const char *name, const char
         if (d->is_json)
                 json_array_append_new(d->rows, json_pack("{s:s, s:s, s:s}", "probe", name, "state", words[grade], "text", text));
         else
-                printf("%-8s %-22s %s\n", words[grade], name, text);
+                print_text("%-8s %-22s %s", words[grade], name, text);
 }
 
 /* ---- Trial runs ---- */
@@ -240,8 +240,7 @@ int verb_doctor(int argc, char **argv)
                 probe_capabilities(&d);
         }
         session_close(&d.session);
-        if (d.is_json)
-                (void)print_json(d.rows);
+        r = d.is_json ? print_json(d.rows, "the findings") : 0;
         json_decref(d.rows);
-        return d.n_missing ? 1 : 0;
+        return r ? r : d.n_missing ? 1 : 0;
 }

@@ -68,25 +68,46 @@ int usage_error(const char *verb, const char *fmt, ...)
         return EXIT_USAGE;
 }
 
-int print_json(const json_t *value)
+void print_text(const char *fmt, ...)
 {
-        _cleanup_(rv_freep) char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+        _cleanup_(rv_buf_fini) struct rv_buf line = { 0 };
+        _cleanup_(rv_freep) char *text = NULL;
+        va_list ap;
+        int r;
 
-        if (!text)
-                return rv_raise(-ENOMEM);
-        return printf("%s\n", text) < 0 || fflush(stdout) < 0 ? rv_raise(-errno) : 0;
-}
-
-void print_problem(const struct rv_problem *problem, bool is_json)
-{
-        _cleanup_(rv_json_unrefp) json_t *json = NULL;
-
-        if (is_json) {
-                json = rv_problem_to_json(problem);
-                if (json)
-                        (void)print_json(json);
+        va_start(ap, fmt);
+        r = vasprintf(&text, fmt, ap);
+        va_end(ap);
+        if (r < 0) {
+                text = NULL;
                 return;
         }
+        (void)rv_terminal_put_line(text, &line);
+        rv_buf_putc(&line, '\n');
+        if (rv_buf_error(&line) == 0)
+                fwrite(line.data, 1, line.size, stdout);
+}
+
+/* That nobody reads it any more is no error. */
+static int lost(const char *what, int error)
+{
+        if (error == EPIPE)
+                return 0;
+        say("cannot write %s to standard output: %s", what, strerror(error));
+        return EXIT_REEVE;
+}
+
+int print_json(const json_t *value, const char *what)
+{
+        _cleanup_(rv_freep) char *text = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+
+        if (!text)
+                return lost(what, ENOMEM);
+        return printf("%s\n", text) < 0 || fflush(stdout) != 0 ? lost(what, errno) : 0;
+}
+
+void print_problem(const struct rv_problem *problem)
+{
         if (problem->detail[0])
                 say("%s: %s", problem->title, problem->detail);
         for (size_t i = 0; i < problem->n_faults; i++)
@@ -99,11 +120,13 @@ int fail(bool is_json, int status, const char *title, const char *detail)
 {
         _cleanup_(rv_problem_freep) struct rv_problem *problem =
                 rv_problem_new(status, status == 503 ? "urn:reeve:problem:unavailable" : "urn:reeve:problem:configuration", title);
+        _cleanup_(rv_json_unrefp) json_t *json = NULL;
 
-        if (problem) {
+        if (problem)
                 rv_problem_detail(problem, "%s", detail);
-                if (is_json)
-                        print_problem(problem, true);
+        if (is_json) {
+                json = problem ? rv_problem_to_json(problem) : NULL;
+                (void)print_json(json, "the problem");
         }
         say("%s: %s", title, detail);
         return EXIT_REEVE;
@@ -132,7 +155,9 @@ int main(int argc, char **argv)
                 if (strcmp(argv[1], verbs[i].name))
                         continue;
                 r = verbs[i].run(argc - 1, argv + 1);
-                return fflush(stdout) == 0 ? r : r ? r : EXIT_REEVE;
+                if (r != EXIT_REEVE && fflush(stdout) != 0)
+                        return lost("everything", errno) ? EXIT_REEVE : r;
+                return r;
         }
         say("there is no verb %s", argv[1]);
         print_usage(stderr);

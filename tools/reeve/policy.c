@@ -27,11 +27,11 @@ static void on_finding(void *userdata, const struct rv_policy_finding *f)
         if (check->findings)
                 json_array_append_new(check->findings, json_pack("{s:s, s:i, s:s}", "file", f->file, "line", f->line, "message", f->message));
         else if (!f->file[0])
-                printf("%s: %s\n", check->dir, f->message);
+                print_text("%s: %s", check->dir, f->message);
         else if (f->line)
-                printf("%s/%s:%d: %s\n", check->dir, f->file, f->line, f->message);
+                print_text("%s/%s:%d: %s", check->dir, f->file, f->line, f->message);
         else
-                printf("%s/%s: %s\n", check->dir, f->file, f->message);
+                print_text("%s/%s: %s", check->dir, f->file, f->message);
 }
 
 static int check_bundle(const char *dir, bool is_json)
@@ -44,7 +44,7 @@ static int check_bundle(const char *dir, bool is_json)
                 say("policy check: %s", strerror(-n));
                 return EXIT_REEVE;
         }
-        if (is_json && print_json(findings) < 0)
+        if (is_json && print_json(findings, "the findings"))
                 return EXIT_REEVE;
         return n ? 1 : 0;
 }

@@ -25,11 +25,14 @@ int usage_error(const char *verb, const char *fmt, ...) RV_PRINTF(2, 3);
 /** say() - one line on standard error that begins "reeve: "; what a caller wrote is shown, never obeyed (control characters). Context: may block. Ownership: borrows. Return: none */
 void say(const char *fmt, ...) RV_PRINTF(1, 2);
 
-/** print_json() - one line on standard output. Context: may block. Ownership: borrows. Return: 0 or -errno */
-int print_json(const json_t *value);
+/** print_text() - one line on standard output, control characters shown and never obeyed. Context: may block. Ownership: borrows. Return: none; a failure is stdout's */
+void print_text(const char *fmt, ...) RV_PRINTF(1, 2);
 
-/** print_problem() - a problem on standard output as JSON, or on standard error as lines. Context: may block. Ownership: borrows. Return: none */
-void print_problem(const struct rv_problem *problem, bool is_json);
+/** print_json() - one line on standard output; that it is lost is said, with @what it is. Context: may block. Ownership: borrows; NULL is out of memory. Return: 0, also if nobody reads it any more (EPIPE), or EXIT_REEVE */
+int print_json(const json_t *value, const char *what);
+
+/** print_problem() - a problem on standard error as lines. Context: may block. Ownership: borrows. Return: none */
+void print_problem(const struct rv_problem *problem);
 
 /** fail() - a problem of reeve's own with @status and @detail. Context: may block. Ownership: borrows. Return: EXIT_REEVE */
 int fail(bool is_json, int status, const char *title, const char *detail);

@@ -3,6 +3,7 @@
 #include "session.h"
 #include "stream.h"
 
+#include "base/clock.h"
 #include "base/fd.h"
 
 #include <fcntl.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #define FILES_MIN 64            /* descriptors: some 40 are in use at most */
+#define PATIENCE_US 2000000     /* after a signal, for a reader that stands still */
 
 struct run_verb {
         struct run_options options;
@@ -22,8 +24,14 @@ struct run_verb {
         struct stream out, err;
         int outcome_fd;
         int status;
-        uv_signal_t signals[3];
+        uv_async_t signalled;
+        int n_signals_seen, n_signals_answered;         /* counted when last looked at; when the run was answered */
+        uint64_t moved_us;      /* when the last byte, or signal, went through since then */
 };
+
+static const int signal_numbers[] = { SIGINT, SIGTERM, SIGHUP };
+static volatile sig_atomic_t n_signals, last_signal;
+static uv_async_t *signalled;
 
 static void on_output(void *ctx, enum rv_stream stream, const void *data, size_t n)
 {
@@ -37,7 +45,7 @@ static void lose(struct run_verb *v, const char *what, const char *name, int r)
 {
         if (r == 0)
                 return;
-        say("cannot write %s to %s: %s", what, name, strerror(-r));
+        say("cannot write %s to %s: %s", what, name, r == -ECANCELED ? "given up after a signal, since its reader stands still" : strerror(-r));
         v->status = EXIT_REEVE;
 }
 
@@ -55,8 +63,25 @@ static void on_flow_err(void *arg, bool is_flowing)
         rv_run_flow(v->run, RV_STREAM_STDERR, is_flowing);
 }
 
+/*
+ * After a signal a reader that stands still is waited for a while only, and not at all after one more. A signal
+ * that stopped the program is the first.
+ */
+static bool is_patient(void *arg, bool has_moved)
+{
+        struct run_verb *v = arg;
+        int n = n_signals;
+
+        if (has_moved || n != v->n_signals_seen)
+                v->moved_us = rv_boot_us();
+        v->n_signals_seen = n;
+        if (n - v->n_signals_answered > (v->n_signals_answered ? 0 : 1))
+                return false;
+        return n == 0 || rv_boot_us() - v->moved_us < PATIENCE_US;
+}
+
 /* Standard error carries the program's bytes too; our line begins on a line of its own where that is known. */
-static void print_line(struct run_verb *v, const struct rv_outcome *outcome)
+static void put_line(struct run_verb *v, const struct rv_outcome *outcome)
 {
         _cleanup_(rv_buf_fini) struct rv_buf line = { 0 };
         const struct rv_capture *err = outcome->err;
@@ -64,47 +89,90 @@ static void print_line(struct run_verb *v, const struct rv_outcome *outcome)
         if (rv_outcome_line(outcome, &line) < 0 || !line.size)
                 return;
         if (!v->options.is_json && err && err->text.size && err->text.data[err->text.size - 1] != '\n')
-                (void)!write(STDERR_FILENO, "\n", 1);
-        (void)!write(STDERR_FILENO, line.data, line.size);
+                stream_put(&v->err, "\n", 1);
+        stream_put(&v->err, line.data, line.size);
+}
+
+struct sink {
+        struct run_verb *verb;
+        struct stream *stream;
+};
+
+static int put_and_wait(void *ctx, const void *data, size_t n)
+{
+        struct sink *sink = ctx;
+
+        stream_put(sink->stream, data, n);
+        stream_wait(&sink->stream, 1, is_patient, sink->verb);
+        return -sink->stream->error;
+}
+
+static void write_outcome(struct run_verb *v, struct stream *s, const struct rv_outcome *outcome)
+{
+        struct sink sink = { .verb = v, .stream = s };
+
+        if (rv_outcome_write(outcome, put_and_wait, &sink) == 0)
+                (void)put_and_wait(&sink, "\n", 1);
+}
+
+static void write_problem(struct run_verb *v, struct stream *s, const struct rv_problem *problem, const char *end)
+{
+        _cleanup_(rv_json_unrefp) json_t *json = rv_problem_to_json(problem);
+        _cleanup_(rv_freep) char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+        struct sink sink = { .verb = v, .stream = s };
+
+        if (!text)
+                s->error = ENOMEM;
+        else if (put_and_wait(&sink, text, strlen(text)) == 0)
+                (void)put_and_wait(&sink, end, strlen(end));
 }
 
 static void unwatch_signals(struct run_verb *v);
 
-static void on_problem(struct run_verb *v, const struct rv_problem *problem)
-{
-        _cleanup_(rv_json_unrefp) json_t *json = rv_problem_to_json(problem);
-
-        v->status = problem->status == 422 ? EXIT_USAGE : EXIT_REEVE;
-        print_problem(problem, v->options.is_json);
-        if (v->options.is_json && v->status == EXIT_REEVE)
-                say("%s: %s", problem->title, problem->detail);
-        if (v->outcome_fd >= 0 && json && json_dumpfd(json, v->outcome_fd, JSON_COMPACT) < 0)
-                lose(v, "the problem", v->options.outcome, -EIO);
-}
-
-/* By now the outcome is on record: what is left can be waited for, or given up by a signal. */
+/* By now the outcome is on record. What asked for no reader's patience comes first. */
 static void on_answered(void *ctx, struct rv_run *run)
 {
         struct run_verb *v = ctx;
         const struct rv_problem *problem = rv_run_problem(run);
         const struct rv_outcome *outcome = rv_run_outcome(run);
-        int out_r, err_r;
+        const char *what = problem ? "the problem" : "the outcome";
+        struct stream file, *both[] = { &v->err, &v->out };
+        int out_r, err_r, file_r = 0;
 
-        unwatch_signals(v);
+        v->out.flow = v->err.flow = NULL;
+        v->n_signals_seen = v->n_signals_answered = n_signals;
+        v->moved_us = rv_boot_us();
+        if (v->outcome_fd >= 0) {
+                stream_init(&file, NULL, v->outcome_fd, true);
+                if (problem)
+                        write_problem(v, &file, problem, "");
+                else
+                        write_outcome(v, &file, outcome);
+                file_r = stream_finish(&file);
+        }
+        stream_end_filter(&v->out);
+        stream_end_filter(&v->err);
+        if (!problem)
+                put_line(v, outcome);
+        stream_wait(both, RV_N_ELEMENTS(both), is_patient, v);
+        if (v->options.is_json && problem)
+                write_problem(v, &v->out, problem, "\n");
+        else if (v->options.is_json)
+                write_outcome(v, &v->out, outcome);
         out_r = stream_finish(&v->out);
         err_r = stream_finish(&v->err);
+        unwatch_signals(v);
         if (problem) {
-                on_problem(v, problem);
-                return;
-        }
-        v->status = rv_outcome_exit_status(&outcome->reason);
-        print_line(v, outcome);
-        lose(v, "output", "standard output", out_r);
+                v->status = problem->status == 422 ? EXIT_USAGE : EXIT_REEVE;
+                if (!v->options.is_json)
+                        print_problem(problem);
+                else if (v->status == EXIT_REEVE)
+                        say("%s: %s", problem->title, problem->detail);
+        } else
+                v->status = rv_outcome_exit_status(&outcome->reason);
+        lose(v, v->options.is_json ? what : "output", "standard output", out_r);
         lose(v, "output", "standard error", err_r);
-        if (v->options.is_json)
-                lose(v, "the outcome", "standard output", rv_outcome_write_fd(outcome, STDOUT_FILENO));
-        if (v->outcome_fd >= 0)
-                lose(v, "the outcome", v->options.outcome, rv_outcome_write_fd(outcome, v->outcome_fd));
+        lose(v, what, v->options.outcome, file_r);
 }
 
 static void on_released(void *ctx, struct rv_run *run)
@@ -115,32 +183,43 @@ static void on_released(void *ctx, struct rv_run *run)
         rv_loop_stop(&v->session.loop);
 }
 
-static void on_signal(uv_signal_t *handle, int number)
+static void on_signal(int number)
+{
+        int saved = errno;
+
+        last_signal = number;
+        n_signals++;
+        uv_async_send(signalled);
+        errno = saved;
+}
+
+static void on_signalled(uv_async_t *handle)
 {
         struct run_verb *v = handle->data;
 
-        rv_run_stop(v->run, number == SIGTERM ? RV_STOP_SHUTDOWN : RV_STOP_CANCELLED);
+        rv_run_stop(v->run, last_signal == SIGTERM ? RV_STOP_SHUTDOWN : RV_STOP_CANCELLED);
 }
 
 /* Ctrl-C and a lost terminal cancel; SIGTERM is the host going down. The outcome is printed all the same. */
 static void watch_signals(struct run_verb *v)
 {
-        static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
+        struct sigaction action = { .sa_handler = on_signal };
 
-        for (size_t i = 0; i < RV_N_ELEMENTS(numbers); i++) {
-                uv_signal_init(&v->session.loop.uv, &v->signals[i]);
-                v->signals[i].data = v;
-                uv_signal_start(&v->signals[i], on_signal, numbers[i]);
-                uv_unref((uv_handle_t *)&v->signals[i]);
-        }
+        uv_async_init(&v->session.loop.uv, &v->signalled, on_signalled);
+        uv_unref((uv_handle_t *)&v->signalled);
+        v->signalled.data = v;
+        signalled = &v->signalled;
+        for (size_t i = 0; i < RV_N_ELEMENTS(signal_numbers); i++)
+                sigaction(signal_numbers[i], &action, NULL);
 }
 
 /* From here on a signal does what it does to any program: the spawner then cleans up. */
 static void unwatch_signals(struct run_verb *v)
 {
-        for (size_t i = 0; i < RV_N_ELEMENTS(v->signals); i++)
-                if (!uv_is_closing((uv_handle_t *)&v->signals[i]))
-                        uv_close((uv_handle_t *)&v->signals[i], NULL);
+        for (size_t i = 0; i < RV_N_ELEMENTS(signal_numbers); i++)
+                signal(signal_numbers[i], SIG_DFL);
+        if (!uv_is_closing((uv_handle_t *)&v->signalled))
+                uv_close((uv_handle_t *)&v->signalled, NULL);
 }
 
 static int open_outcome(struct run_verb *v)
@@ -172,7 +251,7 @@ static int run_in_session(struct run_verb *v)
         if (r)
                 return r;
         /* A terminal is opened once more, which the loop's user may not do. */
-        stream_init(&v->out, &s->loop.host, STDOUT_FILENO, v->options.is_raw);
+        stream_init(&v->out, &s->loop.host, STDOUT_FILENO, v->options.is_raw || v->options.is_json);
         stream_init(&v->err, &s->loop.host, STDERR_FILENO, v->options.is_raw);
         v->out.flow = on_flow_out;
         v->err.flow = on_flow_err;
@@ -195,9 +274,10 @@ static int run_in_session(struct run_verb *v)
         };
         watch_signals(v);
         r = rv_run_start(&s->core, &input, &v->run);
-        if (r < 0)
+        if (r < 0) {
+                unwatch_signals(v);
                 v->status = fail(v->options.is_json, 500, "reeve cannot start", "out of memory");
-        else
+        } else
                 rv_loop_run(&s->loop);
         unwatch_signals(v);
         rv_run_free(v->run);

@@ -181,16 +181,28 @@ static int check(const struct run_options *o)
         return 0;
 }
 
+static int refuse_option(int id, char **argv)
+{
+        const char *word = argv[optind - 1];
+
+        if (id == ':')
+                return usage_error("run", "%s wants a value", word);
+        if (optopt && optopt < OPT_LANGUAGE && optopt != 'h')
+                return usage_error("run", "there is no option -%c", optopt);    /* optind can be behind */
+        if (optopt)
+                return usage_error("run", "%s: this option takes no value", word);
+        return usage_error("run", "%s is no option, or the beginning of several", word);
+}
+
 int run_options_parse(int argc, char **argv, struct run_options *ret)
 {
-        static char name[] = "reeve: run";
         int id, r = 0;
 
         *ret = (struct run_options){ .value = json_object() };
-        argv[0] = name;         /* getopt's own messages begin with it */
+        opterr = 0;             /* getopt would print the word as it is */
         optind = 0;             /* all of getopt's state, also of words it did not finish */
-        while (r == 0 && (id = getopt_long(argc, argv, "+h", options, NULL)) != -1)
-                r = take(ret, id, optarg);
+        while (r == 0 && (id = getopt_long(argc, argv, "+:h", options, NULL)) != -1)
+                r = id == '?' || id == ':' ? refuse_option(id, argv) : take(ret, id, optarg);
         if (r == 0 && optind < argc)
                 ret->file = argv[optind++];
         if (r == 0 && !ret->wants_help && optind < argc)

@@ -11,7 +11,7 @@ int verb_version(int argc, char **argv)
 
         if (argc > 1 && !strcmp(argv[1], "--json")) {
                 engine = rv_policy_engine();
-                return engine && print_json(engine) == 0 ? 0 : EXIT_REEVE;
+                return print_json(engine, "the version");
         }
         if (argc > 1 && strcmp(argv[1], "--help"))
                 return usage_error("version", "unknown argument %s", argv[1]);
