@@ -22,6 +22,8 @@ static int make_directory(const struct rv_cgroup_place *place, int i, struct rv_
                                     "or have root run tools/dev/delegate for this user", place->h[i].path, strerror(-r));
         }
         cg->dir_fd[i] = openat(parent_fd, cg->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        if (cg->dir_fd[i] >= 0)
+                rv_cgroup_hold(cg->dir_fd[i]);
         if (cg->dir_fd[i] >= 0 && cg->version == 1)
                 cg->tasks_fd[i] = openat(cg->dir_fd[i], "tasks", O_WRONLY | O_CLOEXEC);
         if (cg->dir_fd[i] < 0 || (cg->version == 1 && cg->tasks_fd[i] < 0)) {

@@ -125,8 +125,8 @@ int rv_cgroup_remove(const struct rv_cgroup_place *place, struct rv_cgroup *cg);
  * rv_cgroup_sweep() - remove what instances that are dead have left in the place
  * @told: called with the path of each directory that cannot be removed (a process in it does not die), or NULL
  *
- * Kills every process in them first. Only names that an instance of reeve in this PID namespace gave are looked at:
- * of another one's process ids nothing is known here.
+ * Only names that an instance of reeve gave are looked at. What one in this PID namespace left is killed first; what
+ * one in another left, whose process id says nothing here, is removed only if it is empty and its lock is free.
  *
  * Context:   may block
  * Ownership: borrows

@@ -4,6 +4,8 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 
 int rv_cgroup_write(int dir_fd, const char *file, const char *text)
@@ -59,6 +61,23 @@ uint64_t rv_cgroup_read_keyed(int dir_fd, const char *file, const char *key)
                 if (!strncmp(line, key, n) && line[n] == ' ')
                         return strtoull(line + n + 1, NULL, 10);
         return 0;
+}
+
+/* A sweep may be asking just now. Anybody may lock a directory, so it is not waited for longer. */
+void rv_cgroup_hold(int dir_fd)
+{
+        const struct timespec pause = { .tv_nsec = 1000 * 1000 };
+
+        for (int i = 0; i < 5 && flock(dir_fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK; i++)
+                nanosleep(&pause, NULL);
+}
+
+bool rv_cgroup_is_held(int dir_fd)
+{
+        if (flock(dir_fd, LOCK_EX | LOCK_NB) < 0)
+                return true;
+        (void)flock(dir_fd, LOCK_UN);
+        return false;
 }
 
 bool rv_cgroup_has_word(const char *list, const char *word, char separator)

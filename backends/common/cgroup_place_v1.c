@@ -1,4 +1,5 @@
 #include "base/fd.h"
+#include "cgroup_file.h"
 #include "cgroup_place.h"
 
 #include <fcntl.h>
@@ -54,6 +55,7 @@ static int make_own_directory(int dir_fd, const char *instance, struct rv_cgroup
         fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
         if (fd < 0)
                 return -errno;
+        rv_cgroup_hold(fd);
         h->dir_fd = fd;
         h->root_fd = dir_fd;
         memcpy(h->own_name, name, sizeof(name));

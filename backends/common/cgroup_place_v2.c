@@ -245,6 +245,7 @@ static int use_real_root(const char *point, struct rv_cgroup_place *place)
         h->dir_fd = openat(h->root_fd, h->own_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
         if (h->dir_fd < 0)
                 return -errno;
+        rv_cgroup_hold(h->dir_fd);
         snprintf(h->path, sizeof(h->path), "%s/%s", point, h->own_name);
         snprintf(h->expect, sizeof(h->expect), "/%s", h->own_name);
         place->rule = "the hierarchy's root";

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define PREFIX "reeve-"
+#define NEW_MS 20               /* so long a directory may be there before its maker has locked it */
 #define KILL_ROUNDS 20          /* a millisecond apart: a process that forks while it is killed needs a few */
 
 /* May /proc be asked about our process ids? It may have been mounted in another PID namespace. */
@@ -108,6 +109,33 @@ static int sweep_children(int dir_fd)
         return 0;
 }
 
+/* Remove what an instance in another PID namespace has left: only what is empty, and whose lock ended with its holder. */
+static void sweep_foreign(int parent_fd, const char *name, unsigned long own)
+{
+        const struct timespec pause = { .tv_nsec = NEW_MS * 1000 * 1000 };
+        unsigned long long start;
+        unsigned long namespace = 0;
+        struct dirent *entry;
+        DIR *dir;
+        int pid, fd;
+
+        if (sscanf(name, PREFIX "%d.%llu.%lu", &pid, &start, &namespace) != 3 || namespace == own)
+                return;
+        fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        dir = fd < 0 ? NULL : fdopendir(fd);
+        if (!dir) {
+                rv_close(fd);
+                return;
+        }
+        if (!rv_cgroup_is_held(fd) && nanosleep(&pause, NULL) == 0 && !rv_cgroup_is_held(fd)) {
+                while ((entry = readdir(dir)))
+                        if (entry->d_type == DT_DIR && !strncmp(entry->d_name, PREFIX, strlen(PREFIX)))
+                                (void)unlinkat(fd, entry->d_name, AT_REMOVEDIR);
+                (void)unlinkat(parent_fd, name, AT_REMOVEDIR);
+        }
+        closedir(dir);
+}
+
 static int sweep_in(int dir_fd, const char *path, void (*told)(void *arg, const char *path), void *arg)
 {
         int copy = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), n_left = 0;
@@ -124,6 +152,8 @@ static int sweep_in(int dir_fd, const char *path, void (*told)(void *arg, const 
                 return 0;
         }
         while ((entry = readdir(dir))) {
+                if (entry->d_type == DT_DIR)
+                        sweep_foreign(dir_fd, entry->d_name, own);
                 if (entry->d_type != DT_DIR || !is_left_over(entry->d_name, own) ||
                         remove_tree(dir_fd, entry->d_name) == 0)
                         continue;

@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -558,6 +559,7 @@ static void only_the_dead_of_this_pid_namespace_are_swept(void **state)
         struct rv_cgroup_place *place = need_place(state), below = *place;
         struct rv_cgroup dead, foreign;
         pid_t dead_pid, foreign_pid;
+        unsigned n_foreign;
         char suffix[32];
         struct stat st;
 
@@ -573,8 +575,17 @@ static void only_the_dead_of_this_pid_namespace_are_swept(void **state)
         assert_int_equal(waitpid(dead_pid, NULL, 0), dead_pid);
         assert_int_equal(count_left(place, dead.name), 0);
         assert_int_equal(waitpid(foreign_pid, NULL, WNOHANG), 0);
-        assert_int_not_equal(count_left(place, foreign.name), 0);
+        n_foreign = count_left(place, foreign.name);
+        assert_int_not_equal(n_foreign, 0);
+        /* Empty, it is as one that is just being made, until its owner's lock ends. */
         end(foreign_pid);
+        assert_int_equal(rv_cgroup_sweep(&below, NULL, NULL), 0);
+        assert_int_equal(count_left(place, foreign.name), n_foreign);
+        for (int i = 0; i < RV_CGROUP_MAX_; i++)
+                if (foreign.dir_fd[i] >= 0)
+                        assert_int_equal(flock(foreign.dir_fd[i], LOCK_UN), 0);
+        assert_int_equal(rv_cgroup_sweep(&below, NULL, NULL), 0);
+        assert_int_equal(count_left(place, foreign.name), 0);
         assert_int_equal(rv_cgroup_remove(place, &foreign), 0);
         assert_int_equal(rv_cgroup_remove(place, &dead), 0);
 }
