@@ -245,8 +245,15 @@ void expect_event(const struct child *c, const char *what, enum rv_spawn_event_k
 struct rv_spawn_request good_request(uint64_t id)
 {
         return (struct rv_spawn_request){
-                .kind = RV_SPAWN_REQUEST_START, .language = RV_PLAN_PYTHON, .memory_mib = 128, .pids = 32, .id = id, .timeout_s = 30,
-                .run_id = "0123456789abcdef0123456789abcdef", .runtime = "host", .tenant = "local",
+                .kind = RV_SPAWN_REQUEST_START,
+                .language = RV_PLAN_PYTHON,
+                .memory_mib = 128,
+                .pids = 32,
+                .id = id,
+                .timeout_s = 30,
+                .run_id = "0123456789abcdef0123456789abcdef",
+                .runtime = "host",
+                .tenant = "local",
         };
 }
 

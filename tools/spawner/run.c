@@ -125,7 +125,8 @@ void run_on_sync(struct spawner *s, struct run *run)
         } else if (n == (ssize_t)sizeof(m) && m.kind == NS_READY) {
                 rv_close(run->box_fd);
                 run->box_fd = rv_take_fd(&fd);
-                run->end_us = rv_clock_us(CLOCK_MONOTONIC) + s->config->phases.start_ms * 1000 + run->timeout_s * 1000000ull + LATE_US;
+                run->end_us = rv_clock_us(CLOCK_MONOTONIC) + s->config->phases.start_ms * 1000 +
+                        run->timeout_s * 1000000ull + LATE_US;
                 spawner_sweep(s);       /* the program is starting: nobody waits for the spawner now */
         } else if (n == (ssize_t)sizeof(m) && m.kind == NS_FAILED && !run->has_failed) {
                 m.step[sizeof(m.step) - 1] = 0;
