@@ -31,6 +31,12 @@ static void on_left(void *arg, const char *path)
         line("note", "quarantine", text);
 }
 
+static bool is_cpu_counted(const struct rv_cgroup_place *place)
+{
+        return place->version == 2 || place->h[RV_CGROUP_CPUACCT].dir_fd >= 0 ||
+               faccessat(place->h[RV_CGROUP_CPU].dir_fd, "cpuacct.usage", R_OK, 0) == 0;
+}
+
 int spawner_explain(struct spawner *s)
 {
         static const char *const names[RV_CGROUP_MAX_] = { "memory", "pids", "cpu", "cpuacct" };
@@ -47,6 +53,8 @@ int spawner_explain(struct spawner *s)
         for (int i = 0; i < RV_CGROUP_MAX_; i++)
                 if (s->place.h[i].dir_fd >= 0)
                         line("ok", s->place.version == 2 ? "cgroup all" : names[i], s->place.h[i].path);
+        if (!is_cpu_counted(&s->place))
+                line("note", "cpu time", "approximate: without cpuacct usage.cpu_ms leaves out what was killed; have root run tools/dev/delegate for this user again");
         if (geteuid() == 0) {
                 snprintf(text, sizeof(text), "two of a run's own, from %u-%u", s->config->uid_first, s->config->uid_last);
                 line("ok", "user ids", text);
