@@ -164,16 +164,9 @@ int rv_spawn_client_start(
 {
         int fds[RV_SPAWN_FD_MAX_] = { spec->control_fd, spec->payload_fd, spec->stdin_fd, spec->stdout_fd,
                 spec->stderr_fd };
-        union {
-                struct cmsghdr head;
-                char bytes[CMSG_SPACE(sizeof(fds))];
-        } control = { 0 };
         struct rv_spawn_request q;
-        struct iovec iov = { .iov_base = &q, .iov_len = sizeof(q) };
-        struct msghdr message = {
-                .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)
-        };
         struct spawn *spawn;
+        int r;
 
         if (client->fd < 0)
                 return rv_raise(-EPIPE);
@@ -184,13 +177,10 @@ int rv_spawn_client_start(
                 return rv_raise(-ENOMEM);
         *spawn = (struct spawn){ .next = client->spawns, .id = ++client->n_started, .cb = cb, .arg = arg };
         fill_request(spec->plan, spawn->id, &q);
-        control.head = (struct cmsghdr){
-                .cmsg_len = CMSG_LEN(sizeof(fds)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS
-        };
-        memcpy(CMSG_DATA(&control.head), fds, sizeof(fds));
-        if (sendmsg(client->fd, &message, MSG_NOSIGNAL) < 0) {
+        r = rv_send_with_fds(client->fd, &q, sizeof(q), fds, RV_N_ELEMENTS(fds));
+        if (r < 0) {
                 free(spawn);
-                return rv_raise(-errno);
+                return rv_raise(r);
         }
         client->spawns = spawn;
         *ret_id = spawn->id;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -123,5 +124,29 @@ int rv_mkdir_p(const char *path, mode_t mode)
                 if (mkdir(part, path[i] ? 0755 : mode) < 0 && errno != EEXIST)
                         return rv_raise(-errno);
         }
+        return 0;
+}
+
+int rv_send_with_fds(int socket_fd, const void *data, size_t size, const int *fds, size_t n_fds)
+{
+        union {
+                struct cmsghdr head;
+                char bytes[CMSG_SPACE(sizeof(int) * RV_SEND_FDS_MAX)];
+        } control = { 0 };
+        struct iovec iov = { .iov_base = (void *)data, .iov_len = size };
+        struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+        rv_check(n_fds <= RV_SEND_FDS_MAX);
+        if (n_fds) {
+                control.head = (struct cmsghdr){
+                        .cmsg_len = CMSG_LEN(sizeof(int) * n_fds), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS
+                };
+                memcpy(CMSG_DATA(&control.head), fds, sizeof(int) * n_fds);
+                message.msg_control = &control;
+                message.msg_controllen = CMSG_SPACE(sizeof(int) * n_fds);
+        }
+        while (sendmsg(socket_fd, &message, MSG_NOSIGNAL) < 0)
+                if (errno != EINTR)
+                        return -errno;
         return 0;
 }

@@ -27,6 +27,17 @@ static inline int rv_take_fd(int *fd)
 int rv_write_all(int fd, const void *data, size_t n);
 
 /**
+ * rv_send_with_fds() - one message on a socket that keeps their bounds, with descriptors (SCM_RIGHTS, unix(7))
+ * @n_fds: 0 to RV_SEND_FDS_MAX
+ *
+ * Context:   may block
+ * Ownership: borrows; the receiver gets descriptors of its own
+ * Return:    0 or -errno; never SIGPIPE
+ */
+int rv_send_with_fds(int socket_fd, const void *data, size_t size, const int *fds, size_t n_fds);
+#define RV_SEND_FDS_MAX 8
+
+/**
  * rv_read_file_at() - a regular file's bytes, bounded
  * @dir_fd: AT_FDCWD or a directory
  * @max:    most bytes

@@ -117,20 +117,10 @@ static pid_t start(struct ns_child *child, int spawner_fd)
 static void assign(int spawner_fd, const int fds[RV_SPAWN_FD_MAX_])
 {
         struct ns_message m = { .kind = NS_ASSIGN, .language = RV_PLAN_PYTHON, .memory_mib = MEMORY_MIB };
-        size_t n = sizeof(int) * RV_SPAWN_FD_MAX_;
-        union {
-                struct cmsghdr head;
-                char bytes[CMSG_SPACE(sizeof(int) * RV_SPAWN_FD_MAX_)];
-        } control = { 0 };
-        struct iovec iov = { .iov_base = &m, .iov_len = sizeof(m) };
-        struct msghdr message = {
-                .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)
-        };
+        int r = rv_send_with_fds(spawner_fd, &m, sizeof(m), fds, RV_SPAWN_FD_MAX_);
 
-        control.head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(n), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS };
-        memcpy(CMSG_DATA(&control.head), fds, n);
-        if (sendmsg(spawner_fd, &message, MSG_NOSIGNAL) < 0)
-                die("assign", strerror(errno));
+        if (r < 0)
+                die("assign", strerror(-r));
 }
 
 int main(int argc, char **argv)

@@ -247,21 +247,11 @@ static struct run *take_run(struct spawner *s, const struct rv_runtime *runtime,
 static int assign(struct run *run, const struct rv_spawn_request *q, const int fds[RV_SPAWN_FD_MAX_])
 {
         struct ns_message m = { .kind = NS_ASSIGN, .language = q->language, .memory_mib = q->memory_mib };
-        size_t n = sizeof(int) * RV_SPAWN_FD_MAX_;
-        union {
-                struct cmsghdr head;
-                char bytes[CMSG_SPACE(sizeof(int) * RV_SPAWN_FD_MAX_)];
-        } control = { 0 };
-        struct iovec iov = { .iov_base = &m, .iov_len = sizeof(m) };
-        struct msghdr message = {
-                .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)
-        };
+        int r = rv_send_with_fds(run->sync_fd, &m, sizeof(m), fds, RV_SPAWN_FD_MAX_);
 
-        control.head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(n), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS };
-        memcpy(CMSG_DATA(&control.head), fds, n);
         /* One that is dead already has said why, or is told as a run that ended. */
-        if (sendmsg(run->sync_fd, &message, MSG_NOSIGNAL) < 0 && errno != EPIPE && errno != ECONNRESET)
-                return -errno;
+        if (r < 0 && r != -EPIPE && r != -ECONNRESET)
+                return r;
         return 0;
 }
 

@@ -25,24 +25,10 @@
 void spawner_report(struct spawner *s, uint64_t id, struct rv_spawn_event *event, int result_fd)
 {
         struct rv_spawn_report report = { .id = id, .event = *event };
-        union {
-                struct cmsghdr head;
-                char bytes[CMSG_SPACE(sizeof(int))];
-        } control = { 0 };
-        struct iovec iov = { .iov_base = &report, .iov_len = sizeof(report) };
-        struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1 };
 
         report.event.result_fd = -1;
-        if (result_fd >= 0) {
-                control.head = (struct cmsghdr){
-                        .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS
-                };
-                memcpy(CMSG_DATA(&control.head), &result_fd, sizeof(result_fd));
-                message.msg_control = &control;
-                message.msg_controllen = sizeof(control);
-        }
-        while (sendmsg(s->channel_fd, &message, MSG_NOSIGNAL) < 0 && errno == EINTR)
-                ;       /* any other failure is the loop's end, which the event loop sees as end of file */
+        /* A failure is the loop's end, which the event loop sees as end of file. */
+        (void)rv_send_with_fds(s->channel_fd, &report, sizeof(report), &result_fd, result_fd >= 0);
 }
 
 static void stop(struct spawner *s, uint64_t id)
