@@ -13,6 +13,7 @@
 #define EXIT_USAGE 2
 #define EXIT_REEVE 125
 
+int verb_audit(int argc, char **argv);
 int verb_run(int argc, char **argv);
 int verb_doctor(int argc, char **argv);
 int verb_policy(int argc, char **argv);

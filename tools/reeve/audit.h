@@ -1,0 +1,37 @@
+/*
+ * audit.h - what the commands of `reeve audit` share
+ *
+ * A command is one file with one function `int audit_NAME(int argc, char **argv)`; argv[0] is the command. It
+ * returns the exit status: 0, 1 what was looked for or feared was found, 2 a corrupt log or usage, 3 and others as
+ * the command's --help says. Most only read, and take a log that lies anywhere: the state directory of the
+ * configuration, another one, or a copy.
+ *
+ *   audit_place_open() -> reads -> audit_place_close()
+ */
+#pragma once
+
+#include "reeve.h"
+
+/* Where a log lies. */
+struct audit_place {
+        char *path;              /* of the directory with the segments, for messages */
+        char *state_dir;         /* the directory above it, if that is a state directory; else NULL */
+        int audit_fd;            /* of the directory with the segments */
+        int state_fd;            /* or -EBADF */
+};
+
+/**
+ * audit_place_open() - find and open a log to read
+ * @config: as for rv_config_load(); used without @dir
+ * @dir:    a state directory, or a directory with segments; NULL: the configuration's state directory
+ *
+ * As root the process becomes the owner of the directory with the segments, if that is another, and stays so:
+ * nothing of a log is parsed with privilege. What else a command line names is opened before.
+ *
+ * Context:   start of a command
+ * Ownership: release with audit_place_close(), also after a failure
+ * Return:    0; -errno: @err says what, why and what to do
+ */
+int audit_place_open(const char *config, const char *dir, struct audit_place *ret, struct rv_error *err);
+/** audit_place_close() - release. Context: any. Ownership: takes the content. Return: none */
+void audit_place_close(struct audit_place *place);
