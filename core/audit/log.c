@@ -260,8 +260,9 @@ int rv_log_open_at(int state_fd, const char *state_dir, struct rv_log **ret, str
 
         log = calloc(1, sizeof(*log));
         if (log) {
-                log->state_fd = log->audit_fd = log->lock_fd = log->segment_fd = log->live_fd = -EBADF;
+                log->state_fd = log->audit_fd = log->lock_fd = log->segment_fd = log->live_fd = log->commit_fd = -EBADF;
                 log->lock_wait_us = LOCK_WAIT_US;
+                log->segment_max = RV_LOG_SEGMENT_MAX;
                 log->state_dir = strdup(state_dir);
         }
         if (!log || !log->state_dir)
@@ -305,6 +306,7 @@ void rv_log_close(struct rv_log *log)
         if (!log)
                 return;
         rv_log_delist(log);
+        rv_commit_close(log);
         rv_close(log->segment_fd);
         rv_close(log->lock_fd);
         rv_close(log->audit_fd);
@@ -312,6 +314,11 @@ void rv_log_close(struct rv_log *log)
         explicit_bzero(log->secret, sizeof(log->secret));
         free(log->state_dir);
         free(log);
+}
+
+void rv_log_set_segment_max(struct rv_log *log, uint64_t bytes)
+{
+        log->segment_max = bytes;
 }
 
 const char *rv_log_id(const struct rv_log *log)

@@ -7,6 +7,7 @@
  *       lock                          flock()ed exclusively by whoever writes
  *       id                            the log's id, 32 hex digits
  *       00000000000000000000.jsonl    a segment, named by the seq of its first record
+ *       commit                        what is durable (commit.h); a cache
  *       last/NAME                     where the newest record of a kind stands (see log_note.c); a cache
  *       live/INSTANCE                 one for each writer of decisions that lives, or died owing an outcome (live.h)
  *       boot                          the kernel's boot id when the log was last looked through (recover.h)
@@ -17,7 +18,9 @@
  * zeros at first), `kind`, `log_id`, `time_us` (wall clock), `instance` (of the writing reeve) and
  * `build`. seq and prev are continued from the tail of the file under the lock, so they hold across
  * processes; time_us is taken under the lock too. A line that a crash left incomplete is cut off by the
- * next writer, which puts a `gap` record (`cause` "incomplete_line", `cut_bytes`) in its place.
+ * next writer, which puts a `gap` record (`cause` "incomplete_line", `cut_bytes`) in its place. A segment that
+ * has reached its size is followed by another one; only the newest, or the one before it while that is empty, is
+ * needed to go on writing.
  *
  * Lifetime: rv_log_open() … rv_log_close(). Threads: a log is used by one thread at a time. A lock belongs
  * to the open file, so a forked child must not use its parent's log: it opens its own. Every call may
@@ -33,6 +36,7 @@
 
 #define RV_LOG_RECORD_BYTES_MAX ((size_t)2 << 20)   /* with the newline */
 #define RV_LOG_ID_SIZE 33                           /* hex, with the NUL */
+#define RV_LOG_SEGMENT_MAX ((uint64_t)64 << 20)     /* of a segment, unless rv_log_set_segment_max() says otherwise */
 
 struct rv_log;
 
@@ -69,6 +73,9 @@ int rv_log_open_at(int state_fd, const char *state_dir, struct rv_log **ret, str
 void rv_log_close(struct rv_log *log);
 RV_DEFINE_CLEANUP(struct rv_log, rv_log_close)
 
+/** rv_log_set_segment_max() - how many bytes a segment may have before another one is begun. Context: any. Ownership: none. Return: none */
+void rv_log_set_segment_max(struct rv_log *log, uint64_t bytes);
+
 /** rv_log_id() - the log's id, 32 hex digits. Context: any. Ownership: borrowed from @log. Return: the text */
 const char *rv_log_id(const struct rv_log *log);
 
@@ -98,7 +105,8 @@ int rv_log_append(struct rv_log *log, const char *kind, json_t *body, uint64_t *
 /**
  * rv_log_sync() - make all records that this log object has appended durable
  *
- * Takes no lock, so others go on appending meanwhile. Without an append before it does nothing.
+ * Takes no lock, so others go on appending meanwhile. Without an append before it does nothing. Of several writers
+ * that ask at the same time one syncs for all (commit.h).
  *
  * Context:   blocks on the disk
  * Ownership: borrows

@@ -98,6 +98,8 @@ static int write_record(struct rv_log *log, const char *kind, json_t *body, stru
         log->next_seq++;
         log->tail_end += line.size;
         log->is_dirty = true;
+        log->own_end = log->next_seq;
+        rv_commit_appended(log);
         *ret = spot;
         return 0;
 }
@@ -125,6 +127,8 @@ int rv_log_append_locked(struct rv_log *log, const char *kind, json_t *body, str
         r = check_body(kind, body, err);
         if (r == 0)
                 r = rv_log_read_tail(log, err);
+        if (r == 0 && log->tail_end >= log->segment_max)
+                r = rv_log_rotate(log, err);
         if (r == 0 && log->cut_bytes)
                 r = note_cut(log, err);
         if (r < 0)
@@ -147,22 +151,6 @@ int rv_log_append(struct rv_log *log, const char *kind, json_t *body, uint64_t *
                 return rv_trace(r);
         if (ret_seq)
                 *ret_seq = spot.seq;
-        return 0;
-}
-
-int rv_log_sync(struct rv_log *log, struct rv_error *err)
-{
-        int r;
-
-        r = rv_log_check(log, err);
-        if (r < 0 || !log->is_dirty)
-                return rv_trace(r);
-        if (fdatasync(log->segment_fd) < 0) {
-                /* The kernel may have dropped the pages: a second try would succeed and mean nothing. */
-                log->broken = rv_raise(-errno);
-                return rv_log_fail(log, err, log->broken, log->segment, "cannot sync the log");
-        }
-        log->is_dirty = false;
         return 0;
 }
 

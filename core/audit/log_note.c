@@ -24,8 +24,7 @@ struct note {
         /* The newest record that was found. */
         char segment[RV_LOG_SEGMENT_NAME_SIZE], digest[DIGEST_CHARACTERS_MAX + 1];
         struct rv_log_spot spot;
-        /* How far the log was read through: the newest segment up to read_to, and those before or not. */
-        bool is_older_read;
+        /* How far the log was read through: up to this place; "": not at all. */
         char read_segment[RV_LOG_SEGMENT_NAME_SIZE];
         uint64_t read_to;
 };
@@ -184,11 +183,8 @@ static int read_through(struct rv_log *log, struct note *note, const char *segme
         return 0;
 }
 
-/*
- * Reads the log through for the newest record of the kind; called again, only what was appended since.
- * So the long part needs no lock: nothing that ends in a newline is ever taken back.
- */
-static int find_last(struct rv_log *log, struct note *note, struct rv_error *err)
+/* From the newest segment back to the first that holds a record of the kind. */
+static int find_backwards(struct rv_log *log, struct note *note, struct rv_error *err)
 {
         char segment[RV_LOG_SEGMENT_NAME_SIZE];
         int r;
@@ -196,19 +192,36 @@ static int find_last(struct rv_log *log, struct note *note, struct rv_error *err
         r = rv_log_segment_before(log, NULL, segment, err);
         if (r <= 0)
                 return rv_trace(r);
-        if (strcmp(segment, note->read_segment) != 0) {
-                memcpy(note->read_segment, segment, sizeof(segment));
-                note->read_to = 0;
-                note->is_found = note->is_older_read = false;
-        }
+        memcpy(note->read_segment, segment, sizeof(segment));
         r = read_through(log, note, segment, &note->read_to, err);
-        while (r == 0 && !note->is_found && !note->is_older_read) {
+        while (r == 0 && !note->is_found) {
                 uint64_t offset = 0;
 
                 r = rv_log_segment_before(log, segment, segment, err);
-                note->is_older_read = r == 0;
-                if (r > 0)
-                        r = read_through(log, note, segment, &offset, err);
+                if (r <= 0)
+                        return rv_trace(r);
+                r = read_through(log, note, segment, &offset, err);
+        }
+        return rv_trace(r);
+}
+
+/*
+ * Reads the log through for the newest record of the kind; called again, only what was appended since.
+ * So the long part needs no lock: nothing that ends in a newline is ever taken back.
+ */
+static int find_last(struct rv_log *log, struct note *note, struct rv_error *err)
+{
+        int r;
+
+        if (!*note->read_segment)
+                return rv_trace(find_backwards(log, note, err));
+        r = read_through(log, note, note->read_segment, &note->read_to, err);
+        while (r == 0) {
+                r = rv_log_segment_after(log, note->read_segment, note->read_segment, err);
+                if (r <= 0)
+                        return rv_trace(r);
+                note->read_to = 0;
+                r = read_through(log, note, note->read_segment, &note->read_to, err);
         }
         return rv_trace(r);
 }

@@ -6,6 +6,7 @@
 
 #define READ_BYTES ((size_t)256 << 10)
 
+/* 1; 0 if it is not there; -errno. */
 static int open_segment(struct rv_log_reader *r, struct rv_error *err)
 {
         r->fd = rv_close(r->fd);
@@ -13,7 +14,9 @@ static int open_segment(struct rv_log_reader *r, struct rv_error *err)
         r->start_offset = 0;
         r->is_inside = false;
         r->fd = openat(r->log->audit_fd, r->segment, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-        return r->fd < 0 ? rv_log_fail(r->log, err, rv_raise(-errno), r->segment, "cannot read") : 0;
+        if (r->fd >= 0)
+                return 1;
+        return errno == ENOENT ? 0 : rv_log_fail(r->log, err, rv_raise(-errno), r->segment, "cannot read");
 }
 
 int rv_log_reader_open(struct rv_log *log, const char *segment, uint64_t offset, struct rv_log_reader *ret,
@@ -26,8 +29,8 @@ int rv_log_reader_open(struct rv_log *log, const char *segment, uint64_t offset,
                 return 0;       /* the first call for a line finds it */
         memcpy(ret->segment, segment, strlen(segment) + 1);
         r = open_segment(ret, err);
-        if (r < 0 || offset == 0)
-                return rv_trace(r);
+        if (r <= 0 || offset == 0)
+                return r < 0 ? rv_trace(r) : 0;         /* if it was moved away, those after it are found */
         /* With the byte before, which tells whether a line begins there. */
         ret->start_offset = offset - 1;
         ret->is_inside = true;
@@ -97,19 +100,27 @@ static int next_in_segment(struct rv_log_reader *r, const char **ret_line, size_
 int rv_log_reader_next(struct rv_log_reader *r, const char **ret_line, size_t *ret_n, struct rv_error *err)
 {
         char next[RV_LOG_SEGMENT_NAME_SIZE];
+        bool is_final = false;
         int e;
 
         for (;;) {
                 e = r->fd >= 0 ? next_in_segment(r, ret_line, ret_n, err) : 0;
                 if (e != 0)
                         return rv_trace(e);
-                e = rv_log_segment_after(r->log, r->segment, next, err);
-                if (e <= 0)
-                        return rv_trace(e);
+                /* What was appended before the next segment was begun may have come since: this one is read again. */
+                if (!is_final) {
+                        e = rv_log_segment_after(r->log, r->segment, next, err);
+                        if (e <= 0)
+                                return rv_trace(e);
+                        is_final = true;
+                        if (r->fd >= 0)
+                                continue;
+                }
                 memcpy(r->segment, next, sizeof(next));
                 e = open_segment(r, err);
                 if (e < 0)
                         return rv_trace(e);
+                is_final = false;
         }
 }
 

@@ -23,7 +23,7 @@ struct rv_log_reader {
 
 /**
  * rv_log_reader_open() - begin with the first line that begins at or after a place
- * @segment: a segment's name, or "" for the first of all
+ * @segment: a segment's name, or "" for the first of all; if it is not there any more, those after it are read
  * @offset:  into it; may lie inside a line
  *
  * Context:   may block
