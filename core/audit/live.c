@@ -1,6 +1,7 @@
 #include "audit/live.h"
 
 #include "audit/live_private.h"
+#include "audit/redact.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -101,12 +102,15 @@ void rv_log_settle(struct rv_log *log)
 
 int rv_log_leave(struct rv_log *log, const json_t *body)
 {
+        _cleanup_(rv_json_unrefp) json_t *copy = json_copy((json_t *)body);
         _cleanup_(rv_buf_fini) struct rv_buf line = { 0 };
         int r;
 
         if (log->live_fd < 0)
                 return rv_raise(-ENOENT);
-        r = rv_json_canonical(body, &line);
+        r = copy ? rv_log_redact(log, copy) : rv_raise(-ENOMEM);
+        if (r == 0)
+                r = rv_json_canonical(copy, &line);
         if (r == 0)
                 r = rv_buf_putc(&line, '\n');
         if (r < 0)

@@ -312,6 +312,7 @@ void rv_log_close(struct rv_log *log)
         rv_close(log->audit_fd);
         rv_close(log->state_fd);
         explicit_bzero(log->secret, sizeof(log->secret));
+        free(log->redaction);
         free(log->state_dir);
         free(log);
 }

@@ -1,6 +1,7 @@
 #include "audit/log_private.h"
 
 #include "audit/log_kinds.h"
+#include "audit/redact.h"
 #include "base/clock.h"
 #include "base/utf8.h"
 
@@ -40,9 +41,11 @@ static int check_body(const char *kind, const json_t *body, struct rv_error *err
 static int render(struct rv_log *log, const char *kind, json_t *body, struct rv_buf *out, struct rv_error *err)
 {
         _cleanup_(rv_json_unrefp) json_t *record = json_copy(body);
-        int r;
+        int r = record ? rv_log_redact(log, record) : -ENOMEM;
 
-        if (!record || json_object_set_new(record, "seq", json_integer((json_int_t)log->next_seq)) < 0 ||
+        if (r < 0)
+                return rv_error_set(err, rv_trace(r), "out of memory for a %s record", kind);
+        if (json_object_set_new(record, "seq", json_integer((json_int_t)log->next_seq)) < 0 ||
             json_object_set_new(record, "prev", json_string(log->prev)) < 0 ||
             json_object_set_new(record, "kind", json_string(kind)) < 0 ||
             json_object_set_new(record, "log_id", json_string(log->id)) < 0 ||

@@ -8,6 +8,7 @@
  * can have put a newer record behind its back. Without it the log is read through.
  */
 #include "audit/log_private.h"
+#include "audit/redact.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -39,14 +40,14 @@ static bool is_digest(const char *s)
         return n && n <= DIGEST_CHARACTERS_MAX;
 }
 
-static void init_note(struct note *note, const char *kind, const char *tenant)
+static void init_note(const struct rv_log *log, struct note *note, const char *kind, const char *tenant)
 {
         *note = (struct note){ .kind = kind, .tenant = tenant };
         if (tenant) {
-                char hex[RV_SHA256_HEX_SIZE];
+                char hex[65];
 
-                /* A tenant's name is not asked to be a file's name. */
-                rv_sha256_hex(tenant, strlen(tenant), hex);
+                /* A tenant's name is not asked to be a file's name, and the log may have to hide it. */
+                rv_log_hmac(log, tenant, strlen(tenant), hex);
                 snprintf(note->cache, sizeof(note->cache), "last/%s-%.32s", kind, hex);
         } else {
                 snprintf(note->cache, sizeof(note->cache), "last/%s", kind);
@@ -122,11 +123,26 @@ static int remove_cache(struct rv_log *log, const struct note *note, struct rv_e
         return 0;
 }
 
+/* As it stands in a record: as it is, or hidden (redact.h). */
+static bool is_tenant(const struct rv_log *log, const json_t *record, const char *tenant)
+{
+        _cleanup_(rv_json_unrefp) json_t *plain = NULL, *hidden = NULL;
+        const json_t *seen = json_object_get(record, "tenant");
+
+        if (!tenant || !seen)
+                return !tenant && !seen;
+        if (json_is_string(seen))
+                return strcmp(json_string_value(seen), tenant) == 0;
+        plain = json_string(tenant);
+        hidden = plain ? rv_log_commitment(log, plain) : NULL;
+        return hidden && json_equal(hidden, seen);
+}
+
 /* Takes the line if it is a record of the kind and tenant looked for. */
-static void look_at(struct note *note, const char *segment, const char *line, size_t n, uint64_t offset)
+static void look_at(const struct rv_log *log, struct note *note, const char *segment, const char *line, size_t n, uint64_t offset)
 {
         _cleanup_(rv_json_unrefp) json_t *record = NULL;
-        const char *tenant, *digest;
+        const char *digest;
         char needle[64];
         int n_needle;
 
@@ -136,8 +152,7 @@ static void look_at(struct note *note, const char *segment, const char *line, si
         record = rv_log_parse(line, n);
         if (strcmp(rv_json_get_string(record, "kind", ""), note->kind) != 0)
                 return;
-        tenant = rv_json_get_string(record, "tenant", NULL);
-        if (note->tenant ? !tenant || strcmp(tenant, note->tenant) != 0 : tenant != NULL)
+        if (!is_tenant(log, record, note->tenant))
                 return;
         digest = rv_json_get_string(record, "digest", "");
         if (!is_digest(digest))
@@ -175,7 +190,7 @@ static int read_through(struct rv_log *log, struct note *note, const char *segme
                 return rv_log_fail(log, err, r, segment, "cannot read");
         }
         while (errno = 0, (n = getline(&line, &capacity, f)) > 0 && line[n - 1] == '\n') {
-                look_at(note, segment, line, (size_t)n - 1, *offset);
+                look_at(log, note, segment, line, (size_t)n - 1, *offset);
                 *offset += (uint64_t)n;
         }
         if (ferror(f) || errno == ENOMEM)
@@ -253,7 +268,7 @@ static int note_change(struct rv_log *log, const char *kind, const char *digest,
 
         if (!is_digest(digest) || (body && (!json_is_object(body) || json_object_get(body, "digest"))))
                 return rv_error_set(err, rv_raise(-EINVAL), "a %s record needs a digest of its own and an object", kind);
-        init_note(&note, kind, body ? rv_json_get_string(body, "tenant", NULL) : NULL);
+        init_note(log, &note, kind, body ? rv_json_get_string(body, "tenant", NULL) : NULL);
         r = rv_log_check(log, err);
         if (r < 0)
                 return rv_trace(r);

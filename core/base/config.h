@@ -87,6 +87,10 @@ struct rv_config {
         struct {
                 uint64_t resolve_ttl_ms, store_max_bytes;
         } packages;
+        struct {
+                struct rv_config_list redact;
+                uint64_t segment_max_bytes;
+        } audit;
         struct rv_arena arena;              /* private */
 };
 

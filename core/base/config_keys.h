@@ -94,6 +94,10 @@
           "signed audit log") \
         X("audit.sink",                  REFUSED,       NOWHERE,                        NULL, \
           "audit sinks") \
+        X("audit.redact",                REDACT,        IN_ROOT(audit.redact),          NULL, \
+          "what records hide: pointers into them; `*` stands for any member or element") \
+        X("audit.segment_max",           SEGMENT,       IN_ROOT(audit.segment_max_bytes), "64MiB", \
+          "size of a file of the log from which on the next record begins another one") \
         X("admission.*",                 REFUSED,       NOWHERE,                        NULL, \
           "admission control")
 /* clang-format on */

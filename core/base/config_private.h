@@ -32,6 +32,8 @@ enum rv_config_type {
         RV_CONFIG_ADDRESSES,
         RV_CONFIG_DENIED,
         RV_CONFIG_SIZE,
+        RV_CONFIG_REDACT,
+        RV_CONFIG_SEGMENT,
 };
 
 enum rv_config_in {

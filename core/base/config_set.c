@@ -90,6 +90,8 @@ static const char *set_scalar(struct rv_config_parser *p, const struct rv_config
                 return rv_config_read_duration(text, field);
         case RV_CONFIG_SIZE:
                 return rv_config_read_size(text, field);
+        case RV_CONFIG_SEGMENT:
+                return rv_config_read_segment(text, field);
         case RV_CONFIG_PIDS:
                 return rv_config_read_pids(text, field);
         case RV_CONFIG_CPUS:
@@ -117,7 +119,7 @@ static int refuse_kind(struct rv_config_parser *p, const struct rv_config_key *k
                 break;
         case RV_YAML_INTEGER:
         case RV_YAML_REAL:
-                if (key->type == RV_CONFIG_DURATION || key->type == RV_CONFIG_SIZE)
+                if (key->type == RV_CONFIG_DURATION || key->type == RV_CONFIG_SIZE || key->type == RV_CONFIG_SEGMENT)
                         return rv_config_fail(p, node->line, "%s needs a unit: write it as `%s` is written", key->path,
                                               key->otherwise);
                 cure = is_number_key(key) ? "" : "; quote it if it is meant as text";
@@ -164,7 +166,8 @@ static int take_list(struct rv_config_parser *p, const struct rv_config_key *key
                         return rv_config_fail(p, c->line, "%s needs a list of texts, not of %s", key->path, rv_yaml_kind_text(c->kind));
                 why = key->type == RV_CONFIG_EXPOSE ? rv_config_check_expose(c->text)
                       : key->type == RV_CONFIG_HOSTS ? rv_config_check_host(c->text)
-                                                     : rv_config_check_denied(c->text);
+                      : key->type == RV_CONFIG_REDACT ? rv_config_check_redact(c->text)
+                                                      : rv_config_check_denied(c->text);
                 why = set_text(p, c->text, why, &list->items[list->n_items]);
                 if (why)
                         return refuse(p, key, c, why);
@@ -254,6 +257,7 @@ int rv_config_set_value(struct rv_config_parser *p, const struct rv_config_key *
         case RV_CONFIG_EXPOSE:
         case RV_CONFIG_HOSTS:
         case RV_CONFIG_DENIED:
+        case RV_CONFIG_REDACT:
                 return take_list(p, key, node);
         case RV_CONFIG_LABELS:
         case RV_CONFIG_ADDRESSES:

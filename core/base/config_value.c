@@ -16,6 +16,7 @@
 #define CPUS_MAX 4096u
 #define DURATION_MS_MAX (UINT64_C(366) * 86400 * 1000)
 #define SIZE_BYTES_MAX (UINT64_C(1) << 60)
+#define SEGMENT_BYTES_MIN (UINT64_C(1) << 20)
 #define UID_FIRST_MIN 1000u
 #define UID_NOBODY 65534u              /* and 65535, which is "no user" in 16 bits */
 
@@ -285,6 +286,17 @@ const char *rv_config_read_size(const char *s, uint64_t *ret_bytes)
 
         if (!read_with_unit(s, units, RV_N_ELEMENTS(units), SIZE_BYTES_MAX, ret_bytes))
                 return "a size such as `512MiB`, `10GiB` or `1TiB`";
+        return NULL;
+}
+
+const char *rv_config_read_segment(const char *text, uint64_t *ret_bytes)
+{
+        uint64_t bytes;
+        const char *why = rv_config_read_size(text, &bytes);
+
+        if (why || bytes < SEGMENT_BYTES_MIN)
+                return "a size of at least `1MiB`, such as `64MiB`";
+        *ret_bytes = bytes;
         return NULL;
 }
 

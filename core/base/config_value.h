@@ -33,6 +33,10 @@ const char *rv_config_check_domain(const char *text);
 const char *rv_config_check_address(const char *text);
 /** rv_config_check_denied() - a domain name, an address or ADDRESS/BITS. Context: any. Ownership: borrows. Return: see above */
 const char *rv_config_check_denied(const char *text);
+/** rv_config_check_redact() - a JSON pointer to what a record may hide. Context: any. Ownership: borrows. Return: see above */
+const char *rv_config_check_redact(const char *text);
+/** rv_config_read_segment() - a size of at least 1 MiB. Context: any. Ownership: none. Return: see above */
+const char *rv_config_read_segment(const char *text, uint64_t *ret_bytes);
 /** rv_config_read_duration() - `250ms`, `10s`, `2m`, `24h`, `7d`, to milliseconds; from 1 ms to 366 days. Context: any. Ownership: none. Return: see above */
 const char *rv_config_read_duration(const char *text, uint64_t *ret_ms);
 /** rv_config_read_size() - `512KiB`, `64MiB`, `10GiB`, `1TiB`, to bytes. Context: any. Ownership: none. Return: see above */

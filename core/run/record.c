@@ -1,6 +1,7 @@
 #include "run/run_private.h"
 
 #include "audit/live.h"
+#include "audit/redact.h"
 #include "policy/provenance.h"
 
 #include <string.h>
@@ -60,6 +61,7 @@ int rv__record_rejected(struct rv_run *run, struct rv_error *err)
                                                         rv_fault_code_name(f->code)));
         }
         json_object_set_new(body, "errors", errors);
+        json_object_set_new(body, "status", json_integer(run->problem->status));
         if (run->input.text)
                 json_object_set_new(body, "request", commit(run, run->input.text, run->input.text_bytes));
         return rv_trace(rv_log_append_synced(run->core->log, "rejected", body, NULL, err));
@@ -80,27 +82,31 @@ static int digest_plan(const struct rv_run *run, char ret_hex[65])
         return rv_json_canonical_sha256(plan, ret_hex);
 }
 
-static int add_verdict(struct rv_run *run, json_t *body)
+static void add_verdict(struct rv_run *run, json_t *body)
 {
-        const char *digest = run->input.bundle ? rv_bundle_digest(run->input.bundle) : "";
-        _cleanup_(rv_json_unrefp) json_t *engine = rv_policy_engine();
+        set(body, "bundle", run->input.bundle ? rv_bundle_digest(run->input.bundle) : "");
+        json_object_set_new(body, "engine", rv_policy_engine());
+        json_object_set(body, "facts", run->facts);
+        json_object_set(body, "verdict", run->verdict);
+}
+
+/* Of what stands in the record: an auditor has nothing else. */
+static int add_digests(json_t *body)
+{
         _cleanup_(rv_json_unrefp) json_t *context = NULL;
         char hex[65];
         int r;
 
-        context = json_pack("{s:O, s:s, s:O}", "facts", run->facts, "bundle", digest, "limits", json_object_get(engine, "limits"));
-        r = context ? rv_json_canonical_sha256(context, hex) : -ENOMEM;
+        context = json_pack("{s:O, s:O, s:O}", "facts", json_object_get(body, "facts"), "bundle", json_object_get(body, "bundle"), "limits",
+                            json_object_get(json_object_get(body, "engine"), "limits"));
+        r = context ? rv_json_canonical_sha256(context, hex) : rv_raise(-ENOMEM);
         if (r < 0)
                 return rv_trace(r);
         set(body, "context_sha256", hex);
-        r = rv_json_canonical_sha256(run->verdict, hex);
+        r = rv_json_canonical_sha256(json_object_get(body, "verdict"), hex);
         if (r < 0)
                 return rv_trace(r);
         set(body, "verdict_sha256", hex);
-        set(body, "bundle", digest);
-        json_object_set(body, "engine", engine);
-        json_object_set(body, "facts", run->facts);
-        json_object_set(body, "verdict", run->verdict);
         return 0;
 }
 
@@ -126,9 +132,7 @@ int rv__record_decision(struct rv_run *run, struct rv_error *err)
         int r;
 
         set(body, "stage", "requested");
-        r = add_verdict(run, body);
-        if (r < 0)
-                return rv_error_set(err, r, "cannot make the decision record: %s", strerror(-r));
+        add_verdict(run, body);
         rv_sha256_hex(q->source, q->source_bytes, hex);
         json_object_set_new(body, "source", json_pack("{s:s, s:I}", "sha256", hex, "bytes", (json_int_t)q->source_bytes));
         if (q->n_env)
@@ -144,6 +148,11 @@ int rv__record_decision(struct rv_run *run, struct rv_error *err)
                 set(body, "refused", rv_code_name(RV_CODE_TIMEOUT));
         else if (run->backend && digest_plan(run, hex) == 0)
                 set(body, "plan_sha256", hex);
+        r = rv_log_redact(run->core->log, body);
+        if (r == 0)
+                r = add_digests(body);
+        if (r < 0)
+                return rv_error_set(err, r, "cannot make the decision record: %s", strerror(-r));
         r = rv_log_append(run->core->log, "decision", body, NULL, err);
         if (r == 0 && !run->is_owed) {
                 run->is_owed = true;

@@ -140,6 +140,20 @@ static void by_turns(void **state)
         expect_records(state, 300, 20);
 }
 
+/* As far as the directory's time tells, nothing has changed. */
+static void within_one_tick(void **state)
+{
+        _cleanup_(rv_log_closep) struct rv_log *sleeper = open_small(state, 1000000), *busy = open_small(state, 1);
+        struct stat st;
+
+        append_text(sleeper, "decision", 1);
+        append_text(busy, "decision", 1);
+        assert_int_equal(fstat(sleeper->audit_fd, &st), 0);
+        sleeper->listed_at = st.st_mtim;
+        assert_int_equal(append_text(sleeper, "outcome", 1), 2);
+        expect_records(state, 3, 2);
+}
+
 static int append_many(void **state, unsigned i)
 {
         _cleanup_(rv_json_unrefp) json_t *body = json_pack("{s:i}", "who", (int)i);
@@ -482,6 +496,7 @@ int main(void)
                 ROTATING(a_record_each),
                 ROTATING(large_segments_do_not_end),
                 ROTATING(by_turns),
+                ROTATING(within_one_tick),
                 ROTATING(many_at_once),
                 ROTATING(an_empty_segment),
                 ROTATING(a_segment_that_does_not_follow),

@@ -3,6 +3,7 @@
 #include "reeve.h"
 
 #include "audit/live.h"
+#include "audit/redact.h"
 #include "base/fd.h"
 #include "base/hash.h"
 #include "builtin.h"
@@ -226,6 +227,15 @@ static int make_loop(struct session *s)
         return rv_core_add_backend(&s->core, &rv_namespace_backend);
 }
 
+static int configure_log(struct session *s, struct rv_error *err)
+{
+        int r;
+
+        rv_log_set_segment_max(s->core.log, s->config->audit.segment_max_bytes);
+        r = rv_log_set_redaction(s->core.log, s->config->audit.redact.items, s->config->audit.redact.n_items);
+        return r < 0 ? rv_error_set(err, r, "cannot redact records: %s", strerror(-r)) : 0;
+}
+
 int session_settle(struct session *s, bool *ret_is_log, struct rv_error *err)
 {
         int r;
@@ -239,6 +249,8 @@ int session_settle(struct session *s, bool *ret_is_log, struct rv_error *err)
         if (r < 0)
                 return r;
         r = rv_log_open_at(s->state_fd, s->config->state_dir, &s->core.log, err);
+        if (r == 0)
+                r = configure_log(s, err);
         if (r == 0)
                 r = rv_log_enlist(s->core.log, err);
         if (r == 0)
