@@ -80,7 +80,14 @@ int rv_log_enlist(struct rv_log *log, struct rv_error *err)
         fd = make_locked(log, name, err);
         if (fd < 0)
                 return rv_trace(fd);
-        r = write_place(log, fd, name, err);
+        /* Who erases the secret (erase.h) does so under the lock, having seen no writer. */
+        r = rv_log_lock(log, err);
+        if (r == 0) {
+                r = rv_log_renew_secret(log, err);
+                rv_log_unlock(log);
+        }
+        if (r == 0)
+                r = write_place(log, fd, name, err);
         if (r < 0) {
                 (void)unlinkat(log->audit_fd, name, 0);
                 return rv_trace(r);

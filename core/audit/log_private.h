@@ -13,6 +13,7 @@
 #include <time.h>
 
 #define RV_LOG_SECRET_BYTES 32
+#define RV_LOG_SECRET_NAME "keys/hmac"
 #define RV_LOG_DEPTH_MAX 64            /* of a record, the record itself included */
 #define RV_LOG_SEGMENT_NAME_SIZE 27   /* 20 digits, ".jsonl", NUL */
 
@@ -36,6 +37,7 @@ struct rv_log {
         bool is_commit_tried;
         struct rv_redaction *redaction;          /* see redact.h; NULL: nothing is redacted */
         uint64_t secret_inode;                   /* of keys/hmac when it was read */
+        struct timespec secret_ctime;
         /* The tail as last seen; holds as long as the segment's size is tail_end. */
         bool is_tail_known;
         uint64_t tail_end, next_seq;
@@ -62,6 +64,21 @@ int rv_log_check(const struct rv_log *log, struct rv_error *err);
 
 /** rv_log_make_instance() - give the log an instance id, another than before. Context: any. Ownership: none. Return: 0 or -errno */
 int rv_log_make_instance(struct rv_log *log, struct rv_error *err);
+
+/**
+ * rv_log_open_without_secret() - as rv_log_open_at(), of a log that is there, whatever its secret is like
+ *
+ * Context:   may block
+ * Ownership: borrows @state_fd; *@ret is the caller's (rv_log_close)
+ * Return:    0; -ENOENT there is no log; as rv_log_open()
+ */
+int rv_log_open_without_secret(int state_fd, const char *state_dir, struct rv_log **ret, struct rv_error *err);
+
+/** rv_log_make_secret() - locked: replace keys/hmac by a new one, durably, and use that. Context: blocks on the disk. Ownership: none. Return: 0; -errno: the old one is still in place */
+int rv_log_make_secret(struct rv_log *log, struct rv_error *err);
+
+/** rv_log_renew_secret() - locked: read the secret again if it was replaced since. Context: may block. Ownership: none. Return: 0 or -errno */
+int rv_log_renew_secret(struct rv_log *log, struct rv_error *err);
 
 /** rv_log_delist() - at the end: remove the file in audit/live unless something is owed. Context: may block. Ownership: none. Return: none */
 void rv_log_delist(struct rv_log *log);

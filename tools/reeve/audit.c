@@ -8,6 +8,7 @@ static const struct command {
         int (*run)(int argc, char **argv);
         const char *text;
 } commands[] = {
+        { "erase", audit_erase, "erase the secret that hidden values are bound to" },
         { NULL, NULL, NULL },
 };
 

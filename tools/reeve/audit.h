@@ -33,5 +33,8 @@ struct audit_place {
  * Return:    0; -errno: @err says what, why and what to do
  */
 int audit_place_open(const char *config, const char *dir, struct audit_place *ret, struct rv_error *err);
+/* The commands. Context: start of the process. Ownership: borrow. Return: the exit status. */
+int audit_erase(int argc, char **argv);
+
 /** audit_place_close() - release. Context: any. Ownership: takes the content. Return: none */
 void audit_place_close(struct audit_place *place);
