@@ -110,6 +110,8 @@ enum rv_step rv__run_decide(struct rv_run *run)
         int r;
 
         r = make_facts(run);
+        if (r == 0)
+                r = rv__run_bound_facts(run);
         if (r == 0 && run->input.bundle)
                 r = rv_policy_decide(run->input.bundle, run->facts, &run->verdict);
         else if (r == 0)

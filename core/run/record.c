@@ -2,6 +2,7 @@
 
 #include "audit/live.h"
 #include "audit/redact.h"
+#include "policy/decide.h"
 #include "policy/provenance.h"
 
 #include <string.h>
@@ -124,6 +125,13 @@ static json_t *commit_env(const struct rv_run *run)
         return env;
 }
 
+/* What policy denied by itself is in the verdict. */
+static bool is_policys_own(const struct rv_run *run)
+{
+        return !rv_policy_verdict_is_allow(run->verdict) &&
+               json_object_get(run->detail, "denials") == json_object_get(run->verdict, "denials");
+}
+
 int rv__record_decision(struct rv_run *run, struct rv_error *err)
 {
         _cleanup_(rv_json_unrefp) json_t *body = begin(run);
@@ -142,7 +150,7 @@ int rv__record_decision(struct rv_run *run, struct rv_error *err)
         if (q->idempotency_key)
                 json_object_set_new(body, "key", commit(run, q->idempotency_key, strlen(q->idempotency_key)));
         /* What the core refuses although policy allows: a ceiling, a capability, a budget. */
-        if (run->is_refused)
+        if (run->is_refused && !is_policys_own(run))
                 set(body, "refused", rv_code_name(run->outcome.reason.code));
         else if (run->evidence.stop)
                 set(body, "refused", rv_code_name(RV_CODE_TIMEOUT));

@@ -91,6 +91,9 @@ int rv__run_set_timer(struct rv_run *run, uint64_t ms, void (*cb)(void *run));
 /** rv__run_clear_timer() - Context: loop thread. Ownership: none. Return: none */
 void rv__run_clear_timer(struct rv_run *run);
 
+/** rv__run_bound_facts() - facts of more than 1 MiB are not judged: a denial, and facts that say how much they were. Context: loop thread. Ownership: borrows. Return: 0 they are not; 1 they were, and there is a verdict; -errno */
+int rv__run_bound_facts(struct rv_run *run);
+
 /** rv__record_rejected() - write the record of a rejected request. Context: may block. Ownership: borrows. Return: 0 or -errno */
 int rv__record_rejected(struct rv_run *run, struct rv_error *err);
 /** rv__record_outcome() - write the outcome record, synced. Context: may block. Ownership: borrows. Return: 0 or -errno */
