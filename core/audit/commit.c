@@ -49,13 +49,14 @@ static int make_page(struct rv_log *log)
 
 static int open_page(struct rv_log *log)
 {
-        _cleanup_(rv_closep) int fd = openat(log->audit_fd, RV_COMMIT_NAME, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        _cleanup_(rv_closep) int fd = openat(
+                log->audit_fd, RV_COMMIT_NAME, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         struct rv_commit seen;
         struct stat st;
 
         if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == RV_COMMIT_BYTES &&
-            pread(fd, &seen, sizeof(seen), 0) == sizeof(seen) && memcmp(seen.magic, RV_COMMIT_MAGIC, sizeof(seen.magic)) == 0 &&
-            !seen.failed)
+                pread(fd, &seen, sizeof(seen), 0) == sizeof(seen) &&
+                memcmp(seen.magic, RV_COMMIT_MAGIC, sizeof(seen.magic)) == 0 && !seen.failed)
                 return rv_take_fd(&fd);
         return make_page(log);
 }
@@ -107,7 +108,8 @@ void rv_commit_synced(struct rv_log *log, uint64_t n)
         if (!log->commit)
                 return;
         seen = get(log->commit->synced);
-        while (seen < n && !__atomic_compare_exchange_n(&log->commit->synced, &seen, n, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+        while (seen < n &&
+                !__atomic_compare_exchange_n(&log->commit->synced, &seen, n, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
                 ;
 }
 

@@ -172,8 +172,9 @@ int rv_log_renew_secret(struct rv_log *log, struct rv_error *err)
         struct stat st;
         int r;
 
-        if (fstatat(log->state_fd, RV_LOG_SECRET_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_ino == log->secret_inode &&
-            st.st_ctim.tv_sec == log->secret_ctime.tv_sec && st.st_ctim.tv_nsec == log->secret_ctime.tv_nsec)
+        if (fstatat(log->state_fd, RV_LOG_SECRET_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+                st.st_ino == log->secret_inode && st.st_ctim.tv_sec == log->secret_ctime.tv_sec &&
+                st.st_ctim.tv_nsec == log->secret_ctime.tv_nsec)
                 return 0;
         r = read_secret(log, err);
         if (r == 0)

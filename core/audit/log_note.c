@@ -139,7 +139,8 @@ static bool is_tenant(const struct rv_log *log, const json_t *record, const char
 }
 
 /* Takes the line if it is a record of the kind and tenant looked for. */
-static void look_at(const struct rv_log *log, struct note *note, const char *segment, const char *line, size_t n, uint64_t offset)
+static void look_at(
+        const struct rv_log *log, struct note *note, const char *segment, const char *line, size_t n, uint64_t offset)
 {
         _cleanup_(rv_json_unrefp) json_t *record = NULL;
         const char *digest;

@@ -77,7 +77,8 @@ static void end_fini(struct end *end)
 }
 
 /* pread() of bytes that are there. */
-static int read_part(struct rv_log *log, const struct part *part, uint64_t offset, size_t n, char *ret, struct rv_error *err)
+static int read_part(
+        struct rv_log *log, const struct part *part, uint64_t offset, size_t n, char *ret, struct rv_error *err)
 {
         while (n) {
                 ssize_t done = pread(part->fd, ret, n, (off_t)offset);
@@ -96,7 +97,8 @@ static int read_part(struct rv_log *log, const struct part *part, uint64_t offse
 /* Reads the end of the file far enough back to hold the last complete line and what follows it. */
 static int read_end(struct rv_log *log, const struct part *part, struct end *ret, struct rv_error *err)
 {
-        uint64_t want = RV_MIN(FIRST_READ_BYTES, part->size), most = RV_MIN(2 * (uint64_t)RV_LOG_RECORD_BYTES_MAX, part->size);
+        uint64_t want = RV_MIN(FIRST_READ_BYTES, part->size),
+                 most = RV_MIN(2 * (uint64_t)RV_LOG_RECORD_BYTES_MAX, part->size);
         struct rv_buf *buf = &ret->buf;
         const char *end, *before;
         int r;
@@ -230,7 +232,8 @@ static int look_for_newest(struct rv_log *log, struct rv_error *err)
                 return 0;
         if (fstat(log->audit_fd, &dir) < 0 || fstat(log->segment_fd, &ours) < 0)
                 return rv_log_fail(log, err, rv_raise(-errno), log->segment, "cannot look at the file");
-        if (ours.st_nlink && dir.st_mtim.tv_sec == log->listed_at.tv_sec && dir.st_mtim.tv_nsec == log->listed_at.tv_nsec)
+        if (ours.st_nlink && dir.st_mtim.tv_sec == log->listed_at.tv_sec &&
+                dir.st_mtim.tv_nsec == log->listed_at.tv_nsec)
                 return 0;
         r = rv_log_segment_before(log, NULL, name, err);
         if (r < 0)

@@ -69,7 +69,9 @@ int rv_redact_texts_seal(struct rv_redact_texts *set)
         for (size_t i = 0; i < set->n; i++) {
                 uint32_t *bucket = &set->buckets[key_of(set->items[i].text, set->items[i].n) & set->mask], at = *bucket;
 
-                while (at && !(set->items[at - 1].n == set->items[i].n && is_same(set->items[at - 1].text, set->items[i].text, set->items[i].n)))
+                while (at &&
+                        !(set->items[at - 1].n == set->items[i].n &&
+                                is_same(set->items[at - 1].text, set->items[i].text, set->items[i].n)))
                         at = set->items[at - 1].next;
                 if (at)         /* the same text again, as a tenant's name that stands in two places */
                         continue;
@@ -85,7 +87,8 @@ static bool match_here(const struct rv_redact_texts *set, const char *text, size
         for (uint32_t at = set->buckets[key_of(text, n) & set->mask]; at; at = set->items[at - 1].next) {
                 const struct rv_redact_text *item = &set->items[at - 1];
 
-                if ((is_whole ? item->n == n : item->n <= n && item->n >= HELD_BYTES_MIN) && is_same(item->text, text, item->n))
+                if ((is_whole ? item->n == n : item->n <= n && item->n >= HELD_BYTES_MIN) &&
+                        is_same(item->text, text, item->n))
                         return true;
         }
         return false;

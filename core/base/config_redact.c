@@ -27,7 +27,8 @@ const char *rv_config_check_redact(const char *text)
         if (rv_pointer_read(text, &p) < 0)
                 return "JSON pointers of at most 255 bytes and 16 parts, such as `/principal` or `/facts/packages/*/name`";
         for (size_t i = 0; i < RV_N_ELEMENTS(roots) && !is_known; i++)
-                is_known = !p.is_any[0] && strcmp(rv_pointer_part(&p, 0), roots[i].name) == 0 && (roots[i].is_whole || p.n > 1);
+                is_known = !p.is_any[0] && strcmp(rv_pointer_part(&p, 0), roots[i].name) == 0 &&
+                        (roots[i].is_whole || p.n > 1);
         if (!is_known)
                 return "pointers to `/tenant /principal /request_id /trace_id /source /env /stdin /request /errors` and to what is in them or in `/facts /verdict /shadow`; the rest says which record it is";
         for (size_t i = 0; i < RV_N_ELEMENTS(needed); i++)

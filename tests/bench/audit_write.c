@@ -82,8 +82,9 @@ static int run(const char *dir, unsigned n_processes, unsigned n_records)
                 r |= status;
         seconds = (double)(now_ns() - begun) / 1e9;
         qsort(took_ns, n, sizeof(*took_ns), compare);
-        printf("%3u writers: %7.0f records/s   %.3f syncs a record   an append with its sync: median %.2f ms, p99 %.2f ms\n", n_processes,
-               (double)n / seconds, (double)*n_syncs / (double)n, (double)took_ns[n / 2] / 1e6, (double)took_ns[n * 99 / 100] / 1e6);
+        printf("%3u writers: %7.0f records/s   %.3f syncs a record   an append with its sync: median %.2f ms, p99 %.2f ms\n",
+                n_processes, (double)n / seconds, (double)*n_syncs / (double)n, (double)took_ns[n / 2] / 1e6,
+                (double)took_ns[n * 99 / 100] / 1e6);
         return r;
 }
 
@@ -97,7 +98,8 @@ static int remove_one(const char *path, const struct stat *st, int flag, struct 
 
 int main(int argc, char **argv)
 {
-        unsigned n_processes = argc > 2 ? (unsigned)atoi(argv[2]) : 16, n_records = argc > 3 ? (unsigned)atoi(argv[3]) : 500;
+        unsigned n_processes = argc > 2 ? (unsigned)atoi(argv[2]) : 16,
+                 n_records = argc > 3 ? (unsigned)atoi(argv[3]) : 500;
         char dir[512];
         int r;
 
@@ -105,7 +107,8 @@ int main(int argc, char **argv)
                 return fprintf(stderr, "1 to %d processes, 1 to %d records\n", PROCESSES_MAX, RECORDS_MAX) > 0;
         snprintf(dir, sizeof(dir), "%s/audit-write-XXXXXX", argc > 1 ? argv[1] : "/var/tmp");
         n_syncs = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-        took_ns = mmap(NULL, sizeof(*took_ns) * n_processes * n_records, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        took_ns = mmap(NULL, sizeof(*took_ns) * n_processes * n_records, PROT_READ | PROT_WRITE,
+                MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         if (n_syncs == MAP_FAILED || took_ns == MAP_FAILED || !mkdtemp(dir))
                 return perror(dir), 1;
         r = run(dir, n_processes, n_records);

@@ -35,10 +35,14 @@ static void note_durable(uint64_t inode, uint64_t size)
         for (size_t i = 0; i < FILES_MAX; i++) {
                 uint64_t none = 0, seen;
 
-                if (!__atomic_compare_exchange_n(&shared->files[i].inode, &none, inode, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST) && none != inode)
+                if (!__atomic_compare_exchange_n(
+                            &shared->files[i].inode, &none, inode, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST) &&
+                        none != inode)
                         continue;
                 seen = __atomic_load_n(&shared->files[i].durable, __ATOMIC_SEQ_CST);
-                while (seen < size && !__atomic_compare_exchange_n(&shared->files[i].durable, &seen, size, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+                while (seen < size &&
+                        !__atomic_compare_exchange_n(
+                                &shared->files[i].durable, &seen, size, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
                         ;
                 return;
         }
@@ -310,7 +314,12 @@ static void a_sync_that_fails(void **state)
 static void whatever_the_page_says(void **state)
 {
         const struct rv_commit pages[] = {
-                { .magic = RV_COMMIT_MAGIC, .appended = UINT64_MAX, .synced = UINT64_MAX, .segment = UINT64_MAX, .leader_since_us = UINT64_MAX, .tick = UINT32_MAX },
+                { .magic = RV_COMMIT_MAGIC,
+                        .appended = UINT64_MAX,
+                        .synced = UINT64_MAX,
+                        .segment = UINT64_MAX,
+                        .leader_since_us = UINT64_MAX,
+                        .tick = UINT32_MAX },
                 { .magic = RV_COMMIT_MAGIC, .appended = 1000, .synced = 1000 },
                 { .magic = RV_COMMIT_MAGIC, .appended = 2, .synced = 1, .segment = 7, .leader_since_us = 1 },
                 { .magic = RV_COMMIT_MAGIC, .synced = 5, .failed = 1 },

@@ -117,7 +117,8 @@ static void what_is_hidden(void **state)
         _cleanup_(rv_log_closep) struct rv_log *log = open_log(state);
 
         for (size_t i = 0; i < RV_N_ELEMENTS(rows); i++) {
-                _cleanup_(rv_json_unrefp) json_t *body = parse(rows[i].body), *kept = NULL, *shared = NULL, *expected = NULL;
+                _cleanup_(rv_json_unrefp) json_t *body = parse(rows[i].body), *kept = NULL, *shared = NULL,
+                                                 *expected = NULL;
 
                 hide(log, rows[i].pointers);
                 expected = expand(log, rows[i].expected);
@@ -253,7 +254,8 @@ static void out_of_memory(void **state)
 static void without_a_list(void **state)
 {
         _cleanup_(rv_log_closep) struct rv_log *log = open_log(state);
-        _cleanup_(rv_json_unrefp) json_t *body = parse("{\"tenant\":\"t\",\"facts\":{\"a\":1}}"), *kept = json_copy(body);
+        _cleanup_(rv_json_unrefp) json_t *body = parse("{\"tenant\":\"t\",\"facts\":{\"a\":1}}"),
+                                         *kept = json_copy(body);
 
         assert_int_equal(rv_log_redact(log, body), 0);
         assert_ptr_equal(json_object_get(body, "facts"), json_object_get(kept, "facts"));
@@ -311,7 +313,8 @@ static void commitments(void **state)
 static bool plain_match(char **texts, size_t n, const char *text, bool is_whole)
 {
         for (size_t i = 0; i < n; i++)
-                if (strcasecmp(texts[i], text) == 0 || (!is_whole && strlen(texts[i]) >= 4 && strcasestr(text, texts[i])))
+                if (strcasecmp(texts[i], text) == 0 ||
+                        (!is_whole && strlen(texts[i]) >= 4 && strcasestr(text, texts[i])))
                         return true;
         return false;
 }

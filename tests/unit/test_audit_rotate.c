@@ -268,7 +268,8 @@ static void write_until_killed(void **state, uint64_t segment_max)
                         _exit(2);
                 seen = __atomic_load_n(&shared->acknowledged, __ATOMIC_SEQ_CST);
                 while (seen < seq + 1 &&
-                       !__atomic_compare_exchange_n(&shared->acknowledged, &seen, seq + 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+                        !__atomic_compare_exchange_n(
+                                &shared->acknowledged, &seen, seq + 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
                         ;
         }
 }
@@ -374,7 +375,8 @@ static uint64_t move_away(void **state, unsigned keep)
 static void old_ones_are_moved_away(void **state)
 {
         for (unsigned n_more = 1; n_more < 12; n_more += 5) {
-                _cleanup_(rv_log_closep) struct rv_log *sleeper = open_small(state, 1000000), *busy = open_small(state, 500);
+                _cleanup_(rv_log_closep) struct rv_log *sleeper = open_small(state, 1000000),
+                                                       *busy = open_small(state, 500);
                 _cleanup_(rv_json_unrefp) json_t *records = NULL;
                 uint64_t seq, first;
 

@@ -55,7 +55,8 @@ static inline json_t *read_segments(void **state, uint64_t first, unsigned *ret_
 
                                 snprintf(prev, sizeof(prev), "%s", rv_json_get_string(record, "prev", ""));
                         }
-                        json_array_append_new(records, check_line(b.data + start, length, first + json_array_size(records), prev));
+                        json_array_append_new(
+                                records, check_line(b.data + start, length, first + json_array_size(records), prev));
                         rv_sha256_hex(b.data + start, length, prev);
                         start += length + 1;
                 }

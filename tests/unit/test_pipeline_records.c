@@ -14,10 +14,23 @@ static const struct rv_observation
         crash = { .started = RV_STARTED_YES, .has_wait_status = 1, .wait_status = SIGSEGV, .is_teardown_complete = 1 },
         killed = { .started = RV_STARTED_YES, .was_stopped = 1, .is_teardown_complete = 1 },
         killed_held = { .started = RV_STARTED_NO, .was_stopped = 1, .is_teardown_complete = 1 },
-        memory = { .started = RV_STARTED_YES, .was_stopped = 1, .n_oom_kills = 1, .is_memory_limit_reached = 1, .memory_limit_bytes = 1, .is_teardown_complete = 1 },
+        memory = { .started = RV_STARTED_YES,
+                .was_stopped = 1,
+                .n_oom_kills = 1,
+                .is_memory_limit_reached = 1,
+                .memory_limit_bytes = 1,
+                .is_teardown_complete = 1 },
         lost = { .started = RV_STARTED_UNKNOWN, .fault = RV_BACKEND_FAULT_LOST },
-        no_setup = { .started = RV_STARTED_NO, .fault = RV_BACKEND_FAULT_SETUP, .fault_errno = EPERM, .fault_step = "mount", .fault_text = "no" },
-        no_runtime = { .started = RV_STARTED_NO, .fault = RV_BACKEND_FAULT_RUNTIME, .fault_errno = ENOENT, .fault_step = "find", .fault_text = "no" };
+        no_setup = { .started = RV_STARTED_NO,
+                .fault = RV_BACKEND_FAULT_SETUP,
+                .fault_errno = EPERM,
+                .fault_step = "mount",
+                .fault_text = "no" },
+        no_runtime = { .started = RV_STARTED_NO,
+                .fault = RV_BACKEND_FAULT_RUNTIME,
+                .fault_errno = ENOENT,
+                .fault_step = "find",
+                .fault_text = "no" };
 
 static void stop(struct bench *b, enum rv_fake_call call, enum rv_stop why)
 {
