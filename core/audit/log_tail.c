@@ -221,42 +221,45 @@ static int leave_segment(struct rv_log *log, struct rv_error *err)
         return 0;
 }
 
-/* Has something changed among the segments since the newest one was looked for? Then it is looked for again. */
-static int look_for_newest(struct rv_log *log, struct rv_error *err)
+/* Something may have changed among the segments since the newest one was looked for: it is looked for again. */
+static int look_again(struct rv_log *log, const struct stat *ours, const struct stat *dir, struct rv_error *err)
 {
         char name[RV_LOG_SEGMENT_NAME_SIZE];
-        struct stat dir, ours, newest;
-        int r;
+        struct stat newest;
+        int r, order;
 
-        if (log->segment_fd < 0)
-                return 0;
-        if (fstat(log->audit_fd, &dir) < 0 || fstat(log->segment_fd, &ours) < 0)
-                return rv_log_fail(log, err, rv_raise(-errno), log->segment, "cannot look at the file");
-        if (ours.st_nlink && dir.st_mtim.tv_sec == log->listed_at.tv_sec &&
-                dir.st_mtim.tv_nsec == log->listed_at.tv_nsec)
-                return 0;
         r = rv_log_segment_before(log, NULL, name, err);
         if (r < 0)
                 return rv_trace(r);
-        if (r == 0 || strcmp(name, log->segment) < 0 || (!ours.st_nlink && strcmp(name, log->segment) == 0))
-                return rv_log_fail(log, err, rv_raise(-ESTALE), log->segment, "the file was removed while in use");
-        if (strcmp(name, log->segment) > 0)
+        order = r ? strcmp(name, log->segment) : -1;
+        if (order > 0)
                 return rv_trace(leave_segment(log, err));
-        if (fstatat(log->audit_fd, name, &newest, AT_SYMLINK_NOFOLLOW) < 0 || newest.st_ino != ours.st_ino)
+        if (order < 0 || !ours->st_nlink)
+                return rv_log_fail(log, err, rv_raise(-ESTALE), log->segment, "the file was removed while in use");
+        if (fstatat(log->audit_fd, name, &newest, AT_SYMLINK_NOFOLLOW) < 0 || newest.st_ino != ours->st_ino)
                 return rv_log_fail(log, err, rv_raise(-ESTALE), log->segment, "the file was replaced while in use");
-        log->listed_at = dir.st_mtim;
+        log->listed_at = dir->st_mtim;
         return 0;
 }
 
 /* The newest segment, made if there is none, and its size. */
 static int open_and_measure(struct rv_log *log, uint64_t *ret_size, struct rv_error *err)
 {
-        struct stat st;
+        struct stat st, dir;
         int r;
 
-        r = look_for_newest(log, err);
-        if (r == 0)
-                r = rv_log_open_segment(log, err);
+        if (log->segment_fd >= 0) {
+                if (fstat(log->audit_fd, &dir) < 0 || fstat(log->segment_fd, &st) < 0)
+                        return rv_log_fail(log, err, rv_raise(-errno), log->segment, "cannot look at the file");
+                *ret_size = (uint64_t)st.st_size;
+                if (st.st_nlink && dir.st_mtim.tv_sec == log->listed_at.tv_sec &&
+                        dir.st_mtim.tv_nsec == log->listed_at.tv_nsec)
+                        return 0;
+                r = look_again(log, &st, &dir, err);
+                if (r < 0 || log->segment_fd >= 0)
+                        return rv_trace(r);
+        }
+        r = rv_log_open_segment(log, err);
         if (r == 0)
                 r = make_segment(log, 0, err);
         if (r < 0)
