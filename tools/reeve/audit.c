@@ -8,6 +8,9 @@ static const struct command {
         int (*run)(int argc, char **argv);
         const char *text;
 } commands[] = {
+        { "verify", audit_verify, "is the log what it was when it was written?" },
+        { "prove", audit_prove, "print a proof that a record is in the log, or that one log begins another" },
+        { "check-proof", audit_check_proof, "check such a proof, without the log" },
         { NULL, NULL, NULL },
 };
 
