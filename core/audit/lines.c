@@ -80,8 +80,8 @@ int rv_lines_in_segment(struct rv_lines *lines, const char **ret_line, size_t *r
         int r;
 
         for (;;) {
-                const char *line = lines->buf.data + lines->start;
                 size_t n_there = lines->buf.size - lines->start;
+                const char *line = n_there ? lines->buf.data + lines->start : NULL;
                 const char *end = n_there > seen ? memchr(line + seen, '\n', n_there - seen) : NULL;
 
                 if (end) {

@@ -68,7 +68,7 @@ static void expand(const uint8_t *data, size_t n, struct rv_buf *out)
                         rv_buf_puts(out, LOG_ID);
                         break;
                 case '\n':
-                        rv_sha256_hex(out->data ? out->data + start : "", out->size - start, prev);
+                        rv_sha256_hex(out->data + start, out->size - start, prev);
                         rv_buf_putc(out, '\n');
                         start = out->size;
                         seq++;
@@ -170,8 +170,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
         prepare();
         FUZZ_CHECK(rv_checkpoint_public(secret, key.public_key) == 0);
+        FUZZ_CHECK(rv_buf_reserve(&text, 1) == 0);
         expand(in.data, in.size, &text);
-        put_file(SEGMENT, text.data ? text.data : "", text.size);
+        put_file(SEGMENT, text.data, text.size);
         if (how & HAS_ID)
                 put_file("id", LOG_ID "\n", strlen(LOG_ID) + 1);
         else
