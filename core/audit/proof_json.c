@@ -108,7 +108,9 @@ static const char *read_note(const json_t *o, struct rv_proof_file *file)
 
         file->has_checkpoint = !json_is_null(note);
         file->has_consistency = consistency != NULL;
-        if (file->has_checkpoint && (!json_is_string(note) || rv_checkpoint_read(json_string_value(note), json_string_length(note), &file->checkpoint) < 0))
+        if (file->has_checkpoint &&
+                (!json_is_string(note) ||
+                        rv_checkpoint_read(json_string_value(note), json_string_length(note), &file->checkpoint) < 0))
                 return "its checkpoint is none";
         if (!file->has_consistency)
                 return NULL;

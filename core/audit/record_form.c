@@ -257,7 +257,8 @@ static bool take_member(struct scan *s, const struct text *key, const char *valu
                 is_good = take_text(value, s->p, &s->form->prev) && is_hex(s->form->prev.text, s->form->prev.n, 64);
                 break;
         case LOG_ID:
-                is_good = take_text(value, s->p, &s->form->log_id) && is_hex(s->form->log_id.text, s->form->log_id.n, 32);
+                is_good = take_text(value, s->p, &s->form->log_id) &&
+                        is_hex(s->form->log_id.text, s->form->log_id.n, 32);
                 break;
         case KIND:
                 is_good = take_text(value, s->p, &s->form->kind);

@@ -205,6 +205,10 @@ class Tamper:
                 record["note"] = writer.make_note(record["size"], root, signers, next_key)
                 lines = writer.chain(self.log.lines[:c] + [verifier.canonical(record).encode()] + self.log.lines[c + 1:], c)
                 self.check("re-signed", f"{c}, {name}", self.write(lines), ("key", c))
+        record = json.loads(self.log.lines[15])
+        record["note"] = writer.make_note(15, bytes.fromhex(record["root"]), [self.old], self.new)
+        lines = writer.chain(self.log.lines[:15] + [verifier.canonical(record).encode()] + self.log.lines[16:], 15)
+        self.check("re-signed", "15, not by the next key", self.write(lines), ("key", 15))
         for k in range(9, self.n):
             log = writer.Log()
             log.lines = self.log.lines[:k]

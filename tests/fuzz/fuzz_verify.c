@@ -134,8 +134,10 @@ static void check_good(const struct rv_buf *text, const struct rv_verify_result 
         rv_merkle_root(&tree, hash);
         rv_hex(hash, sizeof(hash), root_hex);
         rv_hex(result->root, sizeof(result->root), found_hex);
-        FUZZ_CHECK(strcmp(root_hex, found_hex) == 0 && result->n_records == tree.size && result->incomplete_bytes == (uint64_t)(end - p));
-        FUZZ_CHECK(result->n_unsealed <= result->n_records && (result->n_checkpoints || result->n_unsealed == result->n_records));
+        FUZZ_CHECK(strcmp(root_hex, found_hex) == 0 && result->n_records == tree.size &&
+                result->incomplete_bytes == (uint64_t)(end - p));
+        FUZZ_CHECK(result->n_unsealed <= result->n_records &&
+                (result->n_checkpoints || result->n_unsealed == result->n_records));
 }
 
 static void check_fault(const struct rv_buf *text, const struct rv_verify_fault *fault)

@@ -24,5 +24,6 @@ static const struct {
 
 static inline void merkle_leaf_at(size_t i, rv_merkle_hash ret)
 {
-        rv_merkle_leaf(merkle_steps[i % RV_N_ELEMENTS(merkle_steps)].bytes, merkle_steps[i % RV_N_ELEMENTS(merkle_steps)].n, ret);
+        rv_merkle_leaf(merkle_steps[i % RV_N_ELEMENTS(merkle_steps)].bytes,
+                merkle_steps[i % RV_N_ELEMENTS(merkle_steps)].n, ret);
 }

@@ -86,7 +86,9 @@ static struct rv_proof make(bool is_consistency, rv_merkle_hash *d, size_t from,
         struct rv_proof_maker maker;
         struct rv_proof proof;
 
-        assert_int_equal(is_consistency ? rv_proof_begin_consistency(&maker, from, size) : rv_proof_begin_inclusion(&maker, from, size), 0);
+        assert_int_equal(is_consistency ? rv_proof_begin_consistency(&maker, from, size)
+                                        : rv_proof_begin_inclusion(&maker, from, size),
+                0);
         for (size_t i = 0; i < n_there; i++) {
                 assert_int_equal(rv_proof_finish(&maker, &proof), i < size ? -EINVAL : 0);
                 rv_proof_push(&maker, d[i]);
@@ -104,7 +106,8 @@ static void check_same(const struct rv_proof *a, const struct rv_proof *b)
 /* Nothing but the proof itself is taken. */
 static void check_nothing_else(const struct rv_proof *proof, const rv_merkle_hash a, const rv_merkle_hash root)
 {
-        int (*check)(const struct rv_proof *, const rv_merkle_hash, const rv_merkle_hash) = proof->is_consistency ? rv_proof_check_consistency : rv_proof_check_inclusion;
+        int (*check)(const struct rv_proof *, const rv_merkle_hash,
+                const rv_merkle_hash) = proof->is_consistency ? rv_proof_check_consistency : rv_proof_check_inclusion;
         rv_merkle_hash other;
         struct rv_proof p;
 
@@ -139,7 +142,8 @@ static void inclusion_is_as_the_rfc_defines(void **state)
         (void)state;
         for (size_t size = 1; size <= SIZE_TRIED; size++)
                 for (size_t seq = 0; seq < size; seq++) {
-                        struct rv_proof proof = make(false, leaves, seq, size, RV_MIN(size + 3, (size_t)SIZE_TRIED)), naive = { .n = 0 };
+                        struct rv_proof proof = make(false, leaves, seq, size, RV_MIN(size + 3, (size_t)SIZE_TRIED)),
+                                        naive = { .n = 0 };
                         rv_merkle_hash root;
 
                         naive_path(seq, leaves, size, &naive);
@@ -154,7 +158,8 @@ static void consistency_is_as_the_rfc_defines(void **state)
         (void)state;
         for (size_t size = 1; size <= SIZE_TRIED; size++)
                 for (size_t from = 1; from <= size; from++) {
-                        struct rv_proof proof = make(true, leaves, from, size, RV_MIN(size + 3, (size_t)SIZE_TRIED)), naive = { .n = 0 };
+                        struct rv_proof proof = make(true, leaves, from, size, RV_MIN(size + 3, (size_t)SIZE_TRIED)),
+                                        naive = { .n = 0 };
                         rv_merkle_hash from_root, root;
 
                         naive_subproof(from, leaves, size, true, &naive);

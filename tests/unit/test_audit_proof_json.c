@@ -38,7 +38,9 @@ static struct rv_proof make_proof(bool is_consistency, unsigned from, unsigned s
         rv_merkle_hash leaf;
         char line[512];
 
-        assert_int_equal(is_consistency ? rv_proof_begin_consistency(&maker, from, size) : rv_proof_begin_inclusion(&maker, from, size), 0);
+        assert_int_equal(is_consistency ? rv_proof_begin_consistency(&maker, from, size)
+                                        : rv_proof_begin_inclusion(&maker, from, size),
+                0);
         for (unsigned i = 0; i < size; i++) {
                 make_line(i, line);
                 rv_merkle_leaf(line, strlen(line), leaf);
@@ -51,7 +53,9 @@ static struct rv_proof make_proof(bool is_consistency, unsigned from, unsigned s
 /* A proof to @size, and a checkpoint of @sealed records, or of none for 0. */
 static json_t *make(bool is_consistency, unsigned from, unsigned size, unsigned sealed)
 {
-        struct rv_proof_file file = { .log_id = LOG_ID, .proof = make_proof(is_consistency, from, size), .has_checkpoint = sealed != 0 };
+        struct rv_proof_file file = {
+                .log_id = LOG_ID, .proof = make_proof(is_consistency, from, size), .has_checkpoint = sealed != 0
+        };
         char line[512];
         json_t *o;
 
@@ -101,7 +105,8 @@ static void what_is_made_holds(void **state)
         for (unsigned size = 1; size <= N_LINES; size++)
                 for (unsigned from = 0; from <= size; from++)
                         for (unsigned sealed = size - 1; sealed <= N_LINES; sealed++)
-                                for (int is_consistency = from == size; is_consistency <= (from != 0); is_consistency++) {
+                                for (int is_consistency = from == size; is_consistency <= (from != 0);
+                                        is_consistency++) {
                                         json_t *o = make(is_consistency, from, size, sealed < size ? 0 : sealed);
 
                                         if (check(o, why) != 0)

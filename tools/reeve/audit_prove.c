@@ -134,7 +134,8 @@ static void look_for_checkpoint(struct proving *p, const char *line, size_t n)
                 return;
         record = rv_log_parse(line, n);
         note = json_object_get(record, "note");
-        if (!json_is_string(note) || rv_checkpoint_read(json_string_value(note), json_string_length(note), &c) < 0 || !is_better(p, &c))
+        if (!json_is_string(note) || rv_checkpoint_read(json_string_value(note), json_string_length(note), &c) < 0 ||
+                !is_better(p, &c))
                 return;
         p->file.has_checkpoint = true;
         p->file.checkpoint = c;
@@ -233,7 +234,8 @@ static int make_proof(struct proving *p, struct rv_error *err)
                 r = choose_sizes(p, &size, err);
         if (r < 0)
                 return r;
-        r = o->is_consistency ? rv_proof_begin_consistency(&p->main, o->from, size) : rv_proof_begin_inclusion(&p->main, o->from, size);
+        r = o->is_consistency ? rv_proof_begin_consistency(&p->main, o->from, size)
+                              : rv_proof_begin_inclusion(&p->main, o->from, size);
         if (r == 0 && file->has_consistency)
                 r = rv_proof_begin_consistency(&p->consistency, size, file->checkpoint.size);
         if (r == 0)
@@ -244,7 +246,8 @@ static int make_proof(struct proving *p, struct rv_error *err)
                 r = rv_proof_finish(&p->consistency, &file->consistency);
         if (r < 0)
                 return rv_error_set(err, r, "%s: cannot make the proof: %s", p->place->path, strerror(-r));
-        if (file->has_checkpoint && memcmp(p->checkpoint_root, file->checkpoint.root, sizeof(file->checkpoint.root)) != 0)
+        if (file->has_checkpoint &&
+                memcmp(p->checkpoint_root, file->checkpoint.root, sizeof(file->checkpoint.root)) != 0)
                 return rv_error_set(err, -EBADMSG, "%s: the checkpoint of %" PRIu64 " records was not made for those that are there; `reeve audit verify` tells more", p->place->path, file->checkpoint.size);
         return 0;
 }

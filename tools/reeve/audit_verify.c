@@ -215,9 +215,10 @@ static int print_result_json(const struct rv_verify_result *r, bool is_vouched, 
                 json_object_set_new(o, "bytes", json_integer((json_int_t)r->n_bytes));
                 json_object_set_new(o, "root", json_string(root));
                 json_object_set_new(o, "checkpoints", checkpoints_to_json(r));
-                json_object_set_new(o, "unsealed", json_pack("{s:I, s:o, s:I}", "records", (json_int_t)r->n_unsealed, "since_us",
-                                                           r->n_unsealed ? json_integer((json_int_t)r->unsealed_time_us) : json_null(),
-                                                           "incomplete_bytes", (json_int_t)r->incomplete_bytes));
+                json_object_set_new(o, "unsealed",
+                        json_pack("{s:I, s:o, s:I}", "records", (json_int_t)r->n_unsealed, "since_us",
+                                r->n_unsealed ? json_integer((json_int_t)r->unsealed_time_us) : json_null(),
+                                "incomplete_bytes", (json_int_t)r->incomplete_bytes));
                 json_object_set_new(o, "key", key_to_json(r, is_vouched));
         }
         return print_json(o, "the result");
