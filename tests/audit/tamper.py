@@ -257,6 +257,54 @@ class Tamper:
         other = line.replace(b'"log_id"', b'"k\xee\x80\x80":2,"k\xf0\x90\x80\x80":1,"log_id"')
         self.check("no record", "order of UTF-8", self.write(self.log.lines[:3] + [other]), ("form", 3), keys=[])
 
+    # -- Proofs --
+
+    def check_proof(self, name, proof, wanted, keys):
+        """Do both take the proof, or refuse it, as wanted?"""
+        path = os.path.join(self.place, "proof.json")
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump(proof, f)
+        status = subprocess.run([self.options.reeve, "audit", "check-proof", *(w for k in keys for w in ("--key", k.text())), path], capture_output=True, check=False).returncode
+        try:
+            verifier.check_proof(proof, [k.key() for k in keys])
+            other = True
+        except (ValueError, KeyError):
+            other = False
+        self.tried["proofs"] = self.tried.get("proofs", 0) + 1
+        if (status == 0) != wanted or status not in (0, 2) or other != wanted:
+            self.n_failed += 1
+            print(f"FAILED proof, {name}: wanted {wanted}, reeve {status}, verifier {other}: {json.dumps(proof)[:300]}")
+
+    def prove(self, place, *words):
+        p = subprocess.run([self.options.reeve, "audit", "prove", *map(str, words), place], capture_output=True, text=True, check=False)
+        return json.loads(p.stdout) if p.returncode == 0 else p.returncode
+
+    def proofs(self):
+        place, both = self.write(), [self.old, self.new]
+        sealed = self.n - 1
+        for k in range(sealed):
+            self.check_proof(f"of {k}", self.prove(place, k), True, both)
+            if k:
+                self.check_proof(f"from {k}", self.prove(place, "--from", k), True, both)
+            for size in range(k + 1, sealed + 1, 3):
+                self.check_proof(f"of {k} in {size}", self.prove(place, k, "--size", size), True, both)
+                if k:
+                    self.check_proof(f"from {k} to {size}", self.prove(place, "--from", k, "--size", size), True, both)
+        self.check_proof("the last record, which nothing seals", self.prove(place, sealed), False, both)
+        proof, consistency = self.prove(place, 9, "--size", 12), self.prove(place, "--from", 9, "--size", 12)
+        self.check_proof("another key", proof, False, [self.foreign])
+        self.check_proof("no key", proof, False, [])
+        lines = {"record": verifier.canonical({**json.loads(proof["record"]), "time_us": 1}), "checkpoint": writer.make_note(12, bytes.fromhex(proof["root"]), [self.foreign]),
+                 "root": "0" * 64, "path": proof["path"][:-1], "seq": 8, "leaf": "0" * 64, "size": 13, "log_id": "f" * 32, "consistency": consistency["path"], "schema": "x"}
+        for name, value in lines.items():
+            self.check_proof(f"another {name}", {**proof, name: value}, False, both)
+        for name, value in {"from": 8, "from_root": "0" * 64, "root": "0" * 64, "path": consistency["path"][::-1], "size": 13, "checkpoint": None}.items():
+            self.check_proof(f"another {name}", {**consistency, name: value}, False, both)
+        for words in (["99"], ["x"], [], ["--from", "0"], ["5", "--size", "5"], ["--from", "99"], ["--size", "99", "1"]):
+            if self.prove(place, *words) != 2:
+                self.n_failed += 1
+                print(f"FAILED prove {words}: not refused")
+
     # -- Bytes --
 
     def bytes(self, n):
@@ -317,7 +365,7 @@ def main():
     options = a.parse_args()
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as place:
         t = Tamper(options, place)
-        for f in (t.whole_logs, t.expectations, t.moved, t.truncated, t.segments, t.rewritten, t.forged, t.no_records):
+        for f in (t.whole_logs, t.expectations, t.moved, t.truncated, t.segments, t.rewritten, t.forged, t.no_records, t.proofs):
             f()
         t.bytes(30 if options.quick else 400)
         if options.flip:
@@ -325,7 +373,7 @@ def main():
             t.flip(whole, [t.old], 7 if options.quick else 1, 300 if options.quick else 10000)
         t.own(options.quick)
         print("; ".join(f"{kind} {n}" for kind, n in t.tried.items()))
-        print(f"{sum(t.tried.values())} logs judged by both verifiers, {t.n_failed} failures")
+        print(f"{sum(t.tried.values())} logs and proofs judged by both verifiers, {t.n_failed} failures")
     return 1 if t.n_failed else 0
 
 

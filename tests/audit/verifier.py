@@ -2,6 +2,7 @@
 """A verifier of reeve's audit log, written from docs/audit.md alone.
 
     verifier.py [--key KEY|FILE]... [--expect SIZE:ROOT|FILE]... [--json] DIR
+    verifier.py --key KEY|FILE... --proof FILE
 
 Nothing of reeve is in it: Python's standard library, and the `openssl` command for Ed25519. It holds the whole log in
 memory and hashes without haste; what it is for is to disagree with reeve wherever reeve departs from its own page.
@@ -110,10 +111,49 @@ def tree_root(leaves):
         return hashlib.sha256().digest()
     if len(leaves) == 1:
         return leaves[0]
+    k = largest_power_below(len(leaves))
+    return node_hash(tree_root(leaves[:k]), tree_root(leaves[k:]))
+
+
+def node_hash(left, right):
+    return hashlib.sha256(b"\1" + left + right).digest()
+
+
+def inclusion_leads_to(leaf, seq, size, path):
+    """The root that an audit path leads to, as RFC 6962 builds it from the top: the last hash is the outermost."""
+    if size == 1:
+        if path:
+            raise ValueError("a path that is too long")
+        return leaf
+    if not path:
+        raise ValueError("a path that is too short")
+    k = largest_power_below(size)
+    if seq < k:
+        return node_hash(inclusion_leads_to(leaf, seq, k, path[:-1]), path[-1])
+    return node_hash(path[-1], inclusion_leads_to(leaf, seq - k, size - k, path[:-1]))
+
+
+def consistency_leads_to(old, m, size, path, is_whole=True):
+    """(root of the first m, root of size) that a consistency proof leads to; `old` is the former, where it is not in the path."""
+    if m == size:
+        if len(path) != (0 if is_whole else 1):
+            raise ValueError("a path of another length")
+        return (old, old) if is_whole else (path[0], path[0])
+    if not path:
+        raise ValueError("a path that is too short")
+    k = largest_power_below(size)
+    if m <= k:
+        a, b = consistency_leads_to(old, m, k, path[:-1], is_whole)
+        return a, node_hash(b, path[-1])
+    a, b = consistency_leads_to(old, m - k, size - k, path[:-1], False)
+    return node_hash(path[-1], a), node_hash(path[-1], b)
+
+
+def largest_power_below(n):
     k = 1
-    while 2 * k < len(leaves):
+    while 2 * k < n:
         k *= 2
-    return hashlib.sha256(b"\1" + tree_root(leaves[:k]) + tree_root(leaves[k:])).digest()
+    return k
 
 
 # ---- Checkpoints ----
@@ -410,6 +450,34 @@ def verify(directory, keys=(), expects=()):
     return None, v
 
 
+def check_proof(proof, keys):
+    """Raises ValueError unless it proves what it says to whoever knows the keys."""
+    path, size, root = [bytes.fromhex(h) for h in proof["path"]], proof["size"], bytes.fromhex(proof["root"])
+    if proof["schema"] != "reeve.proof/1":
+        raise ValueError("another schema")
+    if "from" in proof:
+        old = bytes.fromhex(proof["from_root"])
+        if not 0 < proof["from"] <= size or consistency_leads_to(old, proof["from"], size, path) != (old, root):
+            raise ValueError("the path leads elsewhere")
+    else:
+        line = proof["record"].encode()
+        record, leaf = read_record(line), leaf_hash(line)
+        if leaf.hex() != proof["leaf"] or record["seq"] != proof["seq"] or record["log_id"] != proof["log_id"]:
+            raise ValueError("the record is another")
+        if not 0 <= proof["seq"] < size or inclusion_leads_to(leaf, proof["seq"], size, path) != root:
+            raise ValueError("the path leads elsewhere")
+    if proof["checkpoint"] is None:
+        raise ValueError("no checkpoint")
+    note = Note(proof["checkpoint"])
+    if "consistency" in proof:
+        if size > note.size or consistency_leads_to(root, size, note.size, [bytes.fromhex(h) for h in proof["consistency"]]) != (root, note.root):
+            raise ValueError("the consistency leads elsewhere")
+    elif (note.size, note.root) != (size, root):
+        raise ValueError("the checkpoint is another's")
+    if note.log_id != proof["log_id"] or all(note.check(k) != "good" for k in keys):
+        raise ValueError("not signed by the key")
+
+
 def read_key(text):
     if not text.startswith("reeve/"):
         with open(text, encoding="utf-8") as f:
@@ -431,8 +499,18 @@ def main():
     a.add_argument("--key", action="append", type=read_key, default=[])
     a.add_argument("--expect", action="append", type=read_expect, default=[])
     a.add_argument("--json", action="store_true")
-    a.add_argument("dir")
+    a.add_argument("--proof", metavar="FILE")
+    a.add_argument("dir", nargs="?", default=".")
     o = a.parse_args()
+    if o.proof:
+        try:
+            with open(o.proof, encoding="utf-8") as f:
+                check_proof(json.load(f), o.key)
+        except (ValueError, KeyError) as e:
+            print(f"not proved: {e}")
+            return 2
+        print("proved")
+        return 0
     fault, v = verify(o.dir, o.key, o.expect)
     result = {"valid": not fault, **({"fault": fault.to_json()} if fault else v.to_json())}
     if o.json:
