@@ -9,6 +9,9 @@ static const struct command {
         const char *text;
 } commands[] = {
         { "erase", audit_erase, "erase the secret that hidden values are bound to" },
+        { "verify", audit_verify, "is the log what it was when it was written?" },
+        { "prove", audit_prove, "print a proof that a record is in the log, or that one log begins another" },
+        { "check-proof", audit_check_proof, "check such a proof, without the log" },
         { NULL, NULL, NULL },
 };
 

@@ -12,6 +12,10 @@
 
 #include "reeve.h"
 
+int audit_check_proof(int argc, char **argv);
+int audit_prove(int argc, char **argv);
+int audit_verify(int argc, char **argv);
+
 /* Where a log lies. */
 struct audit_place {
         char *path;              /* of the directory with the segments, for messages */
