@@ -135,7 +135,8 @@ static int open_file(struct rv_lines *l, uint64_t offset, struct rv_error *err)
         return l->fd < 0 ? fail(l->of, file->name, err, rv_raise(-errno), "cannot read") : 0;
 }
 
-int rv_lines_open(const struct rv_log_files *files, uint64_t from, uint64_t to, struct rv_lines *ret, struct rv_error *err)
+int rv_lines_open(
+        const struct rv_log_files *files, uint64_t from, uint64_t to, struct rv_lines *ret, struct rv_error *err)
 {
         size_t i = 0;
 

@@ -69,7 +69,8 @@ uint64_t rv_log_files_past_seq(const struct rv_log_files *files, uint64_t seq);
  * Ownership: borrows @files meanwhile; release with rv_lines_close(), also after a failure
  * Return:    0; -errno
  */
-int rv_lines_open(const struct rv_log_files *files, uint64_t from, uint64_t to, struct rv_lines *ret, struct rv_error *err);
+int rv_lines_open(
+        const struct rv_log_files *files, uint64_t from, uint64_t to, struct rv_lines *ret, struct rv_error *err);
 /**
  * rv_lines_next() - the next line, without its newline
  *

@@ -1,7 +1,7 @@
 /*
  * Records that say "from here on", written only if something changed.
  *
- * What changed is judged against the newest such record of the same kind and tenant, and where that
+ * What changed is judged against the newest such record of the same kind, tenant and role, and where that
  * stands is kept in a file of audit/last/, so that it need not be looked for: segment, offset, length
  * and SHA-256 of the line, and its digest. The file is a cache. It is believed only if the line is there
  * as described, and it is removed, durably, before a newer record is written: if it is there, no crash
@@ -18,7 +18,7 @@
 #define DIGEST_CHARACTERS_MAX 200
 
 struct note {
-        const char *kind, *tenant;               /* tenant NULL: of all */
+        const char *kind, *tenant, *role;        /* tenant NULL: of all; role NULL: of none */
         char cache[64];                          /* below audit/ */
         bool is_found;
         /* The newest record that was found. */
@@ -40,15 +40,15 @@ static bool is_digest(const char *s)
         return n && n <= DIGEST_CHARACTERS_MAX;
 }
 
-static void init_note(struct note *note, const char *kind, const char *tenant)
+static void init_note(struct note *note, const char *kind, const char *tenant, const char *role)
 {
-        *note = (struct note){ .kind = kind, .tenant = tenant };
+        *note = (struct note){ .kind = kind, .tenant = tenant, .role = role };
         if (tenant) {
                 char hex[RV_SHA256_HEX_SIZE];
 
                 /* A tenant's name is not asked to be a file's name. */
                 rv_sha256_hex(tenant, strlen(tenant), hex);
-                snprintf(note->cache, sizeof(note->cache), "last/%s-%.32s", kind, hex);
+                snprintf(note->cache, sizeof(note->cache), "last/%s-%.32s%s", kind, hex, role ? "-" : "");
         } else {
                 snprintf(note->cache, sizeof(note->cache), "last/%s", kind);
         }
@@ -123,11 +123,11 @@ static int remove_cache(struct rv_log *log, const struct note *note, struct rv_e
         return 0;
 }
 
-/* Takes the line if it is a record of the kind and tenant looked for. */
+/* Takes the line if it is a record of the kind, tenant and role looked for. */
 static void look_at(struct note *note, const char *segment, const char *line, size_t n, uint64_t offset)
 {
         _cleanup_(rv_json_unrefp) json_t *record = NULL;
-        const char *tenant, *digest;
+        const char *tenant, *digest, *role;
         char needle[64];
         int n_needle;
 
@@ -139,6 +139,9 @@ static void look_at(struct note *note, const char *segment, const char *line, si
                 return;
         tenant = rv_json_get_string(record, "tenant", NULL);
         if (note->tenant ? !tenant || strcmp(tenant, note->tenant) != 0 : tenant != NULL)
+                return;
+        role = rv_json_get_string(record, "role", NULL);
+        if (note->role ? !role || strcmp(role, note->role) != 0 : role != NULL)
                 return;
         digest = rv_json_get_string(record, "digest", "");
         if (!is_digest(digest))
@@ -240,7 +243,7 @@ static int note_change(struct rv_log *log, const char *kind, const char *digest,
 
         if (!is_digest(digest) || (body && (!json_is_object(body) || json_object_get(body, "digest"))))
                 return rv_error_set(err, rv_raise(-EINVAL), "a %s record needs a digest of its own and an object", kind);
-        init_note(&note, kind, body ? rv_json_get_string(body, "tenant", NULL) : NULL);
+        init_note(&note, kind, rv_json_get_string(body, "tenant", NULL), rv_json_get_string(body, "role", NULL));
         r = rv_log_check(log, err);
         if (r < 0)
                 return rv_trace(r);

@@ -12,7 +12,8 @@
 /* A decision record as far as it was read. */
 struct record {
         const struct rv_lines *where;
-        struct rv_span bundle, context_sha256, decision_id, engine, facts_text, shadow, tenant, verdict_text, verdict_sha256;
+        struct rv_span bundle, context_sha256, decision_id, engine, facts_text, shadow, tenant, verdict_text,
+                verdict_sha256;
         bool is_decision;
         int64_t seq, time_us;
         json_t *facts;
@@ -71,7 +72,9 @@ static bool is_redacted(struct rv_span s)
 {
         static const char committed[] = "{\"redacted\":\"hmac-sha256:", withheld[] = "{\"redacted\":\"withheld\"}";
 
-        return s.text && (memmem(s.text, s.n, committed, sizeof(committed) - 1) || memmem(s.text, s.n, withheld, sizeof(withheld) - 1));
+        return s.text &&
+                (memmem(s.text, s.n, committed, sizeof(committed) - 1) ||
+                        memmem(s.text, s.n, withheld, sizeof(withheld) - 1));
 }
 
 static bool is_sha256(struct rv_span recorded, const char *hex)
@@ -147,7 +150,8 @@ static int has_same_engine(struct rv_replay_worker *w, struct rv_span engine, bo
         }
         if (w->other_engine.size != engine.n || memcmp(w->other_engine.data, engine.text, engine.n) != 0) {
                 w->other_engine.size = 0;
-                if (rv_buf_append(&w->other_engine, engine.text, engine.n) < 0 || rv_canonical_read(w->engine.data, w->engine.size, 4, &ours) < 0)
+                if (rv_buf_append(&w->other_engine, engine.text, engine.n) < 0 ||
+                        rv_canonical_read(w->engine.data, w->engine.size, 4, &ours) < 0)
                         return rv_raise(-ENOMEM);
                 w->is_other_same = rv_canonical_read(engine.text, engine.n, 4, &theirs) == 0;
                 for (size_t i = 0; i < RV_N_ELEMENTS(parts); i++)
@@ -195,21 +199,23 @@ static void evaluate(struct rv_replay_worker *w, struct record *rec, const struc
 }
 
 /* Where bytes differ. @ret_recorded: the recorded verdict as a value, if it came to that. */
-static struct judgement judge_difference(const struct rv_replay_worker *w, const struct record *rec, struct rv_span recorded,
-        json_t **ret_recorded)
+static struct judgement judge_difference(
+        const struct rv_replay_worker *w, const struct record *rec, struct rv_span recorded, json_t **ret_recorded)
 {
         if (is_redacted(recorded))
                 return unreplayable(RV_REPLAY_REDACTED);
         if (rv_canonical_read(recorded.text, recorded.n, RV_LOG_DEPTH_MAX, ret_recorded) < 0)
                 return error;
-        if (!w->input->candidate && (rv_policy_verdict_is_of_memory(*ret_recorded) || rv_policy_verdict_is_of_memory(rec->verdict)))
+        if (!w->input->candidate &&
+                (rv_policy_verdict_is_of_memory(*ret_recorded) || rv_policy_verdict_is_of_memory(rec->verdict)))
                 return unreplayable(RV_REPLAY_BUDGET);
         return diff;
 }
 
 static int count(struct rv_replay_tally *tally, struct judgement j, const struct record *rec)
 {
-        struct rv_replay_count *counts[] = { &tally->same, &tally->diff, &tally->error, &tally->unreplayable[j.reason] };
+        struct rv_replay_count *counts[] = { &tally->same, &tally->diff, &tally->error,
+                &tally->unreplayable[j.reason] };
 
         tally->n_decisions++;
         rv_replay_add(counts[j.class], (uint64_t)rec->seq, rv_span_string(rec->decision_id));
@@ -221,8 +227,8 @@ static void copy_text(char *ret, size_t size, struct rv_span s)
         snprintf(ret, size, "%.*s", (int)RV_MIN(s.n, size), s.text ? s.text : "");
 }
 
-static int add_difference(struct rv_replay_result *part, const struct record *rec, struct rv_span bundle, bool is_shadow,
-        const json_t *recorded)
+static int add_difference(struct rv_replay_result *part, const struct record *rec, struct rv_span bundle,
+        bool is_shadow, const json_t *recorded)
 {
         _cleanup_(rv_buf_fini) struct rv_buf fields = { 0 };
         struct rv_replay_difference *d = &part->differences[part->n_differences];
@@ -255,7 +261,8 @@ static void on_change(void *ctx, const struct rv_verdict_change *change)
 
         c->is_any = true;
         if (c->r == 0)
-                c->r = rv_replay_add_change(c->part, change, rv_span_string(c->rec->tenant), (uint64_t)c->rec->seq, rv_span_string(c->rec->decision_id));
+                c->r = rv_replay_add_change(c->part, change, rv_span_string(c->rec->tenant), (uint64_t)c->rec->seq,
+                        rv_span_string(c->rec->decision_id));
 }
 
 /* Returns whether anything changed, or -ENOMEM. */
@@ -272,7 +279,8 @@ static int compare(struct rv_replay_result *part, const struct record *rec, cons
 
 /* ---- The enforced verdict ---- */
 
-static int finish_enforced(struct rv_replay_worker *w, struct record *rec, struct judgement j, struct rv_replay_result *part)
+static int finish_enforced(
+        struct rv_replay_worker *w, struct record *rec, struct judgement j, struct rv_replay_result *part)
 {
         _cleanup_(rv_json_unrefp) json_t *recorded = NULL;
         bool is_candidate = w->input->candidate != NULL;
@@ -285,11 +293,12 @@ static int finish_enforced(struct rv_replay_worker *w, struct record *rec, struc
         if (j.class == CLASS_SAME && is_candidate)
                 r = compare(part, rec, rec->verdict, rec->verdict);
         if (j.class == CLASS_DIFF && is_candidate) {
-                if (rec->lacking || (rv_policy_verdict_is_allow(rec->verdict) && rv_verdict_is_newly_undecided(recorded, rec->verdict)))
+                if (rec->lacking ||
+                        (rv_policy_verdict_is_allow(rec->verdict) &&
+                                rv_verdict_is_newly_undecided(recorded, rec->verdict)))
                         return count(&part->enforced, unreplayable(RV_REPLAY_EVIDENCE), rec);
                 r = compare(part, rec, recorded, rec->verdict);
-                if (r == 0)
-                        j = same;
+                j = same;
         } else if (j.class == CLASS_DIFF) {
                 r = add_difference(part, rec, rec->bundle, false, recorded);
         }
@@ -363,9 +372,10 @@ static int judge_shadow(struct rv_replay_worker *w, struct record *rec, struct r
                 evaluate(w, rec, bundle);
                 if (rec->error == -ENOMEM)
                         return -ENOMEM;
-                j = rec->error                                                                                 ? error
-                        : s.verdict.n == w->verdict.size && memcmp(s.verdict.text, w->verdict.data, s.verdict.n) == 0 ? same
-                                                                                                               : judge_difference(w, rec, s.verdict, &recorded);
+                j = rec->error ? error
+                        : s.verdict.n == w->verdict.size && memcmp(s.verdict.text, w->verdict.data, s.verdict.n) == 0
+                        ? same
+                        : judge_difference(w, rec, s.verdict, &recorded);
                 r = j.class == CLASS_DIFF ? add_difference(part, rec, s.bundle, true, recorded) : 0;
         }
         return r < 0 ? r : count(&part->shadow, j, rec);
@@ -377,12 +387,14 @@ static bool is_wanted(const struct rv_replay_worker *w, const struct record *rec
 {
         const struct rv_replay_input *in = w->input;
 
-        return rec->is_decision && (uint64_t)rec->seq >= in->from_seq && (uint64_t)rec->seq <= in->to_seq && (uint64_t)rec->time_us >= in->from_us &&
-               (uint64_t)rec->time_us <= in->to_us && (!in->tenant || rv_span_is(rv_span_string(rec->tenant), in->tenant));
+        return rec->is_decision && (uint64_t)rec->seq >= in->from_seq && (uint64_t)rec->seq <= in->to_seq &&
+                (uint64_t)rec->time_us >= in->from_us && (uint64_t)rec->time_us <= in->to_us &&
+                (!in->tenant || rv_span_is(rv_span_string(rec->tenant), in->tenant));
 }
 
 /* All that judging needs stands before the verdict, so that it is judged when the verdict is come to. */
-static int take_verdict(struct rv_replay_worker *w, struct record *rec, struct rv_canonical_object *o, struct judgement *ret)
+static int take_verdict(
+        struct rv_replay_worker *w, struct record *rec, struct rv_canonical_object *o, struct judgement *ret)
 {
         const struct rv_bundle *bundle = NULL;
         const char *start = o->p;
@@ -416,7 +428,8 @@ static struct rv_span *place_for(struct record *rec, struct rv_span name)
 }
 
 /* 1: a decision that is wanted, read to its end; 0: not wanted; -EINVAL not in canonical form; -ENOMEM. */
-static int read_record(struct rv_replay_worker *w, struct record *rec, const char *line, size_t n, struct judgement *ret)
+static int read_record(
+        struct rv_replay_worker *w, struct record *rec, const char *line, size_t n, struct judgement *ret)
 {
         struct rv_canonical_object o;
         struct rv_span name, value;
@@ -454,7 +467,8 @@ static int finish(struct rv_replay_worker *w, struct record *rec, struct judgeme
 {
         int r;
 
-        if (!rec->facts || !rec->bundle.text || !rec->engine.text || !rec->context_sha256.text || !rec->verdict_text.text || !rec->verdict_sha256.text)
+        if (!rec->facts || !rec->bundle.text || !rec->engine.text || !rec->context_sha256.text ||
+                !rec->verdict_text.text || !rec->verdict_sha256.text)
                 return count(&part->enforced, error, rec);
         if (!is_context_right(w, rec)) {
                 note_corrupt(part, rec, "context_sha256 is not the digest of facts, bundle and limits");
@@ -480,7 +494,8 @@ int rv_replay_line(struct rv_replay_worker *w, const char *line, size_t n, const
         part->n_records++;
         r = read_record(w, &rec, line, n, &j);
         if (r > 0) {
-                part->oldest_us = part->oldest_us ? RV_MIN(part->oldest_us, (uint64_t)rec.time_us) : (uint64_t)rec.time_us;
+                part->oldest_us = part->oldest_us ? RV_MIN(part->oldest_us, (uint64_t)rec.time_us)
+                                                  : (uint64_t)rec.time_us;
                 part->newest_us = RV_MAX(part->newest_us, (uint64_t)rec.time_us);
                 r = finish(w, &rec, j, part);
         } else if (r == -EINVAL) {

@@ -42,7 +42,8 @@ enum rv_replay_reason {
 #undef X
         RV_REPLAY_REASON_MAX_,
 };
-extern const char *const rv_replay_reason_words[RV_REPLAY_REASON_MAX_], *const rv_replay_reason_texts[RV_REPLAY_REASON_MAX_];
+extern const char *const rv_replay_reason_words[RV_REPLAY_REASON_MAX_],
+        *const rv_replay_reason_texts[RV_REPLAY_REASON_MAX_];
 
 struct rv_replay_input {
         const struct rv_log_files *files;

@@ -73,9 +73,10 @@ static uint64_t hash_text(uint64_t hash, const char *s, size_t n)
 
 static bool is_same_group(const struct rv_replay_group *a, const struct rv_replay_group *b)
 {
-        return a->hash == b->hash && a->change == b->change && strcmp(a->tenant, b->tenant) == 0 && strcmp(a->section, b->section) == 0 &&
-               strcmp(a->rule_before, b->rule_before) == 0 && strcmp(a->rule_now, b->rule_now) == 0 && strcmp(a->before, b->before) == 0 &&
-               strcmp(a->now, b->now) == 0;
+        return a->hash == b->hash && a->change == b->change && strcmp(a->tenant, b->tenant) == 0 &&
+                strcmp(a->section, b->section) == 0 && strcmp(a->rule_before, b->rule_before) == 0 &&
+                strcmp(a->rule_now, b->rule_now) == 0 && strcmp(a->before, b->before) == 0 &&
+                strcmp(a->now, b->now) == 0;
 }
 
 static struct rv_replay_group *find_group(struct rv_replay_result *result, const struct rv_replay_group *like)
@@ -121,8 +122,13 @@ int rv_replay_add_change(struct rv_replay_result *result, const struct rv_verdic
 {
         _cleanup_(rv_freep) char *name = strndup(tenant.text ? tenant.text : "", tenant.n);
         struct rv_replay_group like = {
-                .change = change->change, .tenant = name, .section = (char *)change->section, .rule_before = (char *)change->rule_before,
-                .rule_now = (char *)change->rule_now, .before = (char *)change->before, .now = (char *)change->now,
+                .change = change->change,
+                .tenant = name,
+                .section = (char *)change->section,
+                .rule_before = (char *)change->rule_before,
+                .rule_now = (char *)change->rule_now,
+                .before = (char *)change->before,
+                .now = (char *)change->now,
         };
         const char *const texts[] = { name, like.section, like.rule_before, like.rule_now, like.before, like.now };
         struct rv_replay_group *g, copy;

@@ -50,7 +50,8 @@ static void give(struct shared *s, uint64_t number, struct rv_replay_result *par
         pthread_mutex_unlock(&s->mutex);
 }
 
-static int replay_stretch(struct rv_replay_worker *w, uint64_t from, struct rv_replay_result *part, struct rv_error *err)
+static int replay_stretch(
+        struct rv_replay_worker *w, uint64_t from, struct rv_replay_result *part, struct rv_error *err)
 {
         struct rv_lines lines;
         const char *line;
@@ -101,7 +102,8 @@ int rv_replay(const struct rv_replay_input *input, struct rv_replay_result **ret
         s.next = rv_log_files_at_seq(input->files, input->from_seq);
         s.end = rv_log_files_past_seq(input->files, input->to_seq);
         /* This thread is one of them: fewer than asked for do the same, slower. */
-        while (n + 1 < RV_MIN(input->jobs, (unsigned)RV_REPLAY_JOBS_MAX) && pthread_create(&threads[n], NULL, work, &s) == 0)
+        while (n + 1 < RV_MIN(input->jobs, (unsigned)RV_REPLAY_JOBS_MAX) &&
+                pthread_create(&threads[n], NULL, work, &s) == 0)
                 n++;
         work(&s);
         for (unsigned i = 0; i < n; i++)

@@ -164,28 +164,19 @@ static void tell_limits(struct telling *t)
         }
 }
 
-/* Equal but for the places of rules in their files. */
-static bool is_same(const json_t *a, const json_t *b)
+/* Refused for the same reasons, whatever the words and wherever the rules stand. */
+static bool has_same_denials(const json_t *a, const json_t *b)
 {
-        const char *name;
-        const json_t *value;
+        static const char *const names[] = { "section", "rule", "item" };
+        const json_t *ours = json_object_get(a, "denials"), *theirs = json_object_get(b, "denials"), *denial;
         size_t i;
 
-        if (json_is_array(a)) {
-                if (!json_is_array(b) || json_array_size(a) != json_array_size(b))
-                        return false;
-                json_array_foreach((json_t *)a, i, value)
-                        if (!is_same(value, json_array_get(b, i)))
-                                return false;
-                return true;
-        }
-        if (!json_is_object(a))
-                return a == b || json_equal(a, b);
-        if (!json_is_object(b) || json_object_size(a) != json_object_size(b))
+        if (json_array_size(ours) != json_array_size(theirs) || !is(b, "code", rv_json_get_string(a, "code", "")))
                 return false;
-        json_object_foreach((json_t *)a, name, value)
-                if (strcmp(name, "file") != 0 && strcmp(name, "line") != 0 && !is_same(value, json_object_get(b, name)))
-                        return false;
+        json_array_foreach((json_t *)ours, i, denial)
+                for (size_t k = 0; k < RV_N_ELEMENTS(names); k++)
+                        if (!is(json_array_get(theirs, i), names[k], rv_json_get_string(denial, names[k], "")))
+                                return false;
         return true;
 }
 
@@ -202,18 +193,17 @@ static void tell_other(struct telling *t)
         tell(t, &change);
 }
 
-void rv_verdict_changes(const json_t *facts, const json_t *before, const json_t *now, rv_verdict_change_fn fn, void *ctx)
+void rv_verdict_changes(
+        const json_t *facts, const json_t *before, const json_t *now, rv_verdict_change_fn fn, void *ctx)
 {
         struct telling t = { .facts = facts, .before = before, .now = now, .fn = fn, .ctx = ctx };
 
-        if (is_same(before, now))
-                return;
         tell_effect(&t);
         tell_network(&t);
         tell_backend(&t);
         tell_key(&t);
         tell_limits(&t);
-        if (!t.is_told)
+        if (!t.is_told && !has_same_denials(before, now))
                 tell_other(&t);
 }
 

@@ -21,7 +21,7 @@
         X(KEY_ASKED, "key_asked", "key now required") \
         X(LIMIT_RAISED, "limit_raised", "limit raised") \
         X(LIMIT_LOWERED, "limit_lowered", "limit lowered") \
-        X(OTHER, "other", "other reasons only")
+        X(OTHER, "other", "denied for other reasons")
 
 enum rv_change {
 #define X(name, word, text) RV_CHANGE_##name,
@@ -49,14 +49,15 @@ typedef void (*rv_verdict_change_fn)(void *ctx, const struct rv_verdict_change *
  * @fn:    called at most once for each kind of change (twice for limits); not at all where they mean the same
  *
  * Network access is what a mode other than `none`, or a domain of mode `domains`, was allowed; it is wider where an
- * item is allowed that was not, whatever else denies the run. Where a rule stands in its file is no difference. OTHER
- * is told where nothing else is.
+ * item is allowed that was not, whatever else denies the run. Which rule allows, and the words and places of rules, are
+ * no difference; which rules deny is OTHER, where nothing else is told.
  *
  * Context:   any
  * Ownership: borrows
  * Return:    none
  */
-void rv_verdict_changes(const json_t *facts, const json_t *before, const json_t *now, rv_verdict_change_fn fn, void *ctx);
+void rv_verdict_changes(
+        const json_t *facts, const json_t *before, const json_t *now, rv_verdict_change_fn fn, void *ctx);
 
 /**
  * rv_verdict_fields() - JSON pointers to what differs, separated by blanks, the rest counted

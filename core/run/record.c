@@ -101,7 +101,21 @@ static int add_verdict(struct rv_run *run, json_t *body)
         json_object_set(body, "engine", engine);
         json_object_set(body, "facts", run->facts);
         json_object_set(body, "verdict", run->verdict);
-        return 0;
+        if (run->shadow)
+                json_object_set(body, "shadow", run->shadow);
+        return rv_trace(rv__record_shadow_digest(body));
+}
+
+/* A shadow's verdict that makes the record too long is left out: it cannot make a run fail. */
+static int append_decision(struct rv_run *run, json_t *body, struct rv_error *err)
+{
+        struct rv_error first = { 0 };
+        int r;
+
+        r = rv_log_append(run->core->log, "decision", body, NULL, &first);
+        if (r == -EMSGSIZE && rv__record_drop_shadow(body))
+                return rv_trace(rv_log_append(run->core->log, "decision", body, NULL, err));
+        return r < 0 ? rv_error_set(err, rv_trace(r), "%s", first.message) : 0;
 }
 
 static json_t *commit_env(const struct rv_run *run)
@@ -144,7 +158,7 @@ int rv__record_decision(struct rv_run *run, struct rv_error *err)
                 set(body, "refused", rv_code_name(RV_CODE_TIMEOUT));
         else if (run->backend && digest_plan(run, hex) == 0)
                 set(body, "plan_sha256", hex);
-        r = rv_log_append(run->core->log, "decision", body, NULL, err);
+        r = append_decision(run, body, err);
         if (r == 0 && !run->is_owed) {
                 run->is_owed = true;
                 rv_log_owe(run->core->log);

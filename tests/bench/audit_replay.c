@@ -112,7 +112,8 @@ static json_t *make_facts(unsigned i)
 
 static void put_decision(struct writing *w, unsigned i)
 {
-        _cleanup_(rv_json_unrefp) json_t *facts = make_facts(i), *engine = rv_policy_engine(), *verdict = NULL, *context = NULL;
+        _cleanup_(rv_json_unrefp) json_t *facts = make_facts(i), *engine = rv_policy_engine(), *verdict = NULL,
+                                         *context = NULL;
         char id[33], hex[65];
         json_t *body;
 

@@ -8,6 +8,9 @@ static const struct command {
         int (*run)(int argc, char **argv);
         const char *text;
 } commands[] = {
+        { "replay", audit_replay, "evaluate the decisions again, or what another bundle would change" },
+        { "show", audit_show, "list the runs, or print the records of one" },
+        { "export", audit_export, "write the records out, as they lie or as a table" },
         { NULL, NULL, NULL },
 };
 

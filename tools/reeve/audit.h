@@ -12,6 +12,10 @@
 
 #include "reeve.h"
 
+int audit_export(int argc, char **argv);
+int audit_replay(int argc, char **argv);
+int audit_show(int argc, char **argv);
+
 /* Where a log lies. */
 struct audit_place {
         char *path;              /* of the directory with the segments, for messages */
