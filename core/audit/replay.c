@@ -2,27 +2,11 @@
 
 #include "audit/log_private.h"
 #include "policy/decide.h"
-#include "policy/provenance.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define FIELDS_MOST 8
-
-/* A decision record as far as it was read. */
-struct record {
-        const struct rv_lines *where;
-        struct rv_span bundle, context_sha256, decision_id, engine, facts_text, shadow, tenant, verdict_text,
-                verdict_sha256;
-        bool is_decision;
-        int64_t seq, time_us;
-        json_t *facts;
-        /* Of the verdict that came out. */
-        bool is_evaluated, is_same;
-        int error;                               /* of the evaluator */
-        const char *lacking;
-        json_t *verdict;
-};
 
 enum class { CLASS_SAME, CLASS_DIFF, CLASS_ERROR, CLASS_UNREPLAYABLE };
 
@@ -38,96 +22,7 @@ static struct judgement unreplayable(enum rv_replay_reason reason)
         return (struct judgement){ CLASS_UNREPLAYABLE, reason };
 }
 
-int rv_replay_worker_init(struct rv_replay_worker *w, const struct rv_replay_input *input)
-{
-        _cleanup_(rv_json_unrefp) json_t *engine = rv_policy_engine();
-        struct rv_canonical_object o;
-        struct rv_span name;
-        int r;
-
-        *w = (struct rv_replay_worker){ .input = input, .bundles.dir_fd = input->bundles_fd };
-        r = engine ? rv_json_canonical(engine, &w->engine) : rv_raise(-ENOMEM);
-        if (r < 0)
-                return rv_trace(r);
-        rv_canonical_open(&o, w->engine.data, w->engine.size);
-        while (rv_canonical_next(&o, &name) > 0)
-                if (rv_span_is(name, "limits"))
-                        (void)rv_canonical_skip(&o, &w->limits);
-        return 0;
-}
-
-void rv_replay_worker_fini(struct rv_replay_worker *w)
-{
-        rv_bundle_cache_fini(&w->bundles);
-        rv_canonical_cache_fini(&w->cache);
-        rv_buf_fini(&w->verdict);
-        rv_buf_fini(&w->engine);
-        rv_buf_fini(&w->other_engine);
-}
-
-/* ---- What stands in the record ---- */
-
-/* Canonical form has no such bytes inside a text, where quotes are escaped. */
-static bool is_redacted(struct rv_span s)
-{
-        static const char committed[] = "{\"redacted\":\"hmac-sha256:", withheld[] = "{\"redacted\":\"withheld\"}";
-
-        return s.text &&
-                (memmem(s.text, s.n, committed, sizeof(committed) - 1) ||
-                        memmem(s.text, s.n, withheld, sizeof(withheld) - 1));
-}
-
-static bool is_sha256(struct rv_span recorded, const char *hex)
-{
-        return rv_span_is(rv_span_string(recorded), hex);
-}
-
-static void update(struct rv_sha256 *h, const char *text, struct rv_span s)
-{
-        rv_sha256_update(h, text, strlen(text));
-        rv_sha256_update(h, s.text, s.n);
-}
-
-static struct rv_span limits_of(const struct rv_replay_worker *w, struct rv_span engine)
-{
-        struct rv_span name, limits = { "null", 4 };
-        struct rv_canonical_object o;
-
-        if (engine.n == w->engine.size && memcmp(engine.text, w->engine.data, engine.n) == 0)
-                return w->limits;
-        rv_canonical_open(&o, engine.text, engine.n);
-        while (rv_canonical_next(&o, &name) > 0)
-                if (rv_span_is(name, "limits"))
-                        (void)rv_canonical_skip(&o, &limits);
-        return limits;
-}
-
-/* Values are in canonical form as they lie, so the form of an object of them is put together from their bytes. */
-static bool is_context_right(const struct rv_replay_worker *w, const struct record *rec)
-{
-        uint8_t digest[RV_SHA256_SIZE];
-        char hex[RV_SHA256_HEX_SIZE];
-        struct rv_sha256 h;
-
-        rv_sha256_init(&h);
-        update(&h, "{\"bundle\":", rec->bundle);
-        update(&h, ",\"facts\":", rec->facts_text);
-        update(&h, ",\"limits\":", limits_of(w, rec->engine));
-        rv_sha256_update(&h, "}", 1);
-        rv_sha256_final(&h, digest);
-        rv_hex(digest, sizeof(digest), hex);
-        return is_sha256(rec->context_sha256, hex);
-}
-
-static bool is_digest_right(struct rv_span text, struct rv_span recorded)
-{
-        char hex[RV_SHA256_HEX_SIZE];
-
-        rv_sha256_hex(text.text, text.n, hex);
-        return is_sha256(recorded, hex);
-}
-
-static void note_corrupt(struct rv_replay_result *part, const struct record *rec, const char *what)
+static void note_corrupt(struct rv_replay_result *part, const struct rv_replay_record *rec, const char *what)
 {
         const struct rv_lines *l = rec->where;
 
@@ -138,43 +33,19 @@ static void note_corrupt(struct rv_replay_result *part, const struct record *rec
 
 /* ---- Judging again ---- */
 
-/* Does the engine of the record judge as this one? The release of reeve around it does not matter. */
-static int has_same_engine(struct rv_replay_worker *w, struct rv_span engine, bool *ret)
-{
-        static const char *const parts[] = { "lua", "sandbox", "limits" };
-        _cleanup_(rv_json_unrefp) json_t *theirs = NULL, *ours = NULL;
-
-        if (engine.n == w->engine.size && memcmp(engine.text, w->engine.data, engine.n) == 0) {
-                *ret = true;
-                return 0;
-        }
-        if (w->other_engine.size != engine.n || memcmp(w->other_engine.data, engine.text, engine.n) != 0) {
-                w->other_engine.size = 0;
-                if (rv_buf_append(&w->other_engine, engine.text, engine.n) < 0 ||
-                        rv_canonical_read(w->engine.data, w->engine.size, 4, &ours) < 0)
-                        return rv_raise(-ENOMEM);
-                w->is_other_same = rv_canonical_read(engine.text, engine.n, 4, &theirs) == 0;
-                for (size_t i = 0; i < RV_N_ELEMENTS(parts); i++)
-                        if (!json_equal(json_object_get(ours, parts[i]), json_object_get(theirs, parts[i])))
-                                w->is_other_same = false;
-        }
-        *ret = w->is_other_same;
-        return 0;
-}
-
 /* 1: there is a bundle to judge by; 0: *@ret says why not; -ENOMEM. */
-static int find_bundle(struct rv_replay_worker *w, const struct record *rec, struct rv_span digest,
+static int find_bundle(struct rv_replay_worker *w, const struct rv_replay_record *rec, struct rv_span digest,
         const struct rv_bundle **ret_bundle, struct judgement *ret)
 {
         struct rv_span name = rv_span_string(digest);
         bool is_same_engine = false;
         int r;
 
-        r = has_same_engine(w, rec->engine, &is_same_engine);
+        r = rv_replay_has_same_engine(w, rec->engine, &is_same_engine);
         if (r < 0)
                 return r;
         *ret = unreplayable(!is_same_engine ? RV_REPLAY_ENGINE : name.n == 0 ? RV_REPLAY_NO_BUNDLE : RV_REPLAY_REDACTED);
-        if (!is_same_engine || name.n == 0 || is_redacted(rec->facts_text))
+        if (!is_same_engine || name.n == 0 || rv_replay_is_redacted(rec->facts_text))
                 return 0;
         *ret = unreplayable(RV_REPLAY_BUNDLE);
         *ret_bundle = w->input->candidate;
@@ -184,7 +55,7 @@ static int find_bundle(struct rv_replay_worker *w, const struct record *rec, str
 }
 
 /* The verdict of @bundle on the facts goes to the record, its canonical form to the worker. */
-static void evaluate(struct rv_replay_worker *w, struct record *rec, const struct rv_bundle *bundle)
+static void evaluate(struct rv_replay_worker *w, struct rv_replay_record *rec, const struct rv_bundle *bundle)
 {
         struct rv_policy_notes notes = { 0 };
 
@@ -200,9 +71,9 @@ static void evaluate(struct rv_replay_worker *w, struct record *rec, const struc
 
 /* Where bytes differ. @ret_recorded: the recorded verdict as a value, if it came to that. */
 static struct judgement judge_difference(
-        const struct rv_replay_worker *w, const struct record *rec, struct rv_span recorded, json_t **ret_recorded)
+        const struct rv_replay_worker *w, const struct rv_replay_record *rec, struct rv_span recorded, json_t **ret_recorded)
 {
-        if (is_redacted(recorded))
+        if (rv_replay_is_redacted(recorded))
                 return unreplayable(RV_REPLAY_REDACTED);
         if (rv_canonical_read(recorded.text, recorded.n, RV_LOG_DEPTH_MAX, ret_recorded) < 0)
                 return error;
@@ -212,7 +83,7 @@ static struct judgement judge_difference(
         return diff;
 }
 
-static int count(struct rv_replay_tally *tally, struct judgement j, const struct record *rec)
+static int count(struct rv_replay_tally *tally, struct judgement j, const struct rv_replay_record *rec)
 {
         struct rv_replay_count *counts[] = { &tally->same, &tally->diff, &tally->error,
                 &tally->unreplayable[j.reason] };
@@ -227,7 +98,7 @@ static void copy_text(char *ret, size_t size, struct rv_span s)
         snprintf(ret, size, "%.*s", (int)RV_MIN(s.n, size), s.text ? s.text : "");
 }
 
-static int add_difference(struct rv_replay_result *part, const struct record *rec, struct rv_span bundle,
+static int add_difference(struct rv_replay_result *part, const struct rv_replay_record *rec, struct rv_span bundle,
         bool is_shadow, const json_t *recorded)
 {
         _cleanup_(rv_buf_fini) struct rv_buf fields = { 0 };
@@ -237,7 +108,7 @@ static int add_difference(struct rv_replay_result *part, const struct record *re
                 return 0;
         *d = (struct rv_replay_difference){ .seq = (uint64_t)rec->seq, .is_shadow = is_shadow };
         copy_text(d->decision_id, sizeof(d->decision_id), rv_span_string(rec->decision_id));
-        copy_text(d->tenant, sizeof(d->tenant), rv_span_string(rec->tenant));
+        copy_text(d->tenant, sizeof(d->tenant), rv_replay_text(rec->tenant));
         copy_text(d->bundle, sizeof(d->bundle), rv_span_string(bundle));
         if (rv_verdict_fields(recorded, rec->verdict, FIELDS_MOST, &fields) < 0)
                 return -ENOMEM;
@@ -250,7 +121,7 @@ static int add_difference(struct rv_replay_result *part, const struct record *re
 
 struct changes {
         struct rv_replay_result *part;
-        const struct record *rec;
+        const struct rv_replay_record *rec;
         int r;
         bool is_any;
 };
@@ -261,12 +132,12 @@ static void on_change(void *ctx, const struct rv_verdict_change *change)
 
         c->is_any = true;
         if (c->r == 0)
-                c->r = rv_replay_add_change(c->part, change, rv_span_string(c->rec->tenant), (uint64_t)c->rec->seq,
+                c->r = rv_replay_add_change(c->part, change, rv_replay_text(c->rec->tenant), (uint64_t)c->rec->seq,
                         rv_span_string(c->rec->decision_id));
 }
 
 /* Returns whether anything changed, or -ENOMEM. */
-static int compare(struct rv_replay_result *part, const struct record *rec, const json_t *before, const json_t *now)
+static int compare(struct rv_replay_result *part, const struct rv_replay_record *rec, const json_t *before, const json_t *now)
 {
         struct changes c = { .part = part, .rec = rec };
 
@@ -280,7 +151,7 @@ static int compare(struct rv_replay_result *part, const struct record *rec, cons
 /* ---- The enforced verdict ---- */
 
 static int finish_enforced(
-        struct rv_replay_worker *w, struct record *rec, struct judgement j, struct rv_replay_result *part)
+        struct rv_replay_worker *w, struct rv_replay_record *rec, struct judgement j, struct rv_replay_result *part)
 {
         _cleanup_(rv_json_unrefp) json_t *recorded = NULL;
         bool is_candidate = w->input->candidate != NULL;
@@ -333,12 +204,12 @@ static bool read_shadow(struct rv_span text, struct shadow *ret)
 }
 
 /* The two recorded verdicts, in the terms of what changes. */
-static int compare_shadow(struct rv_replay_result *part, const struct record *rec, const struct shadow *s)
+static int compare_shadow(struct rv_replay_result *part, const struct rv_replay_record *rec, const struct shadow *s)
 {
         _cleanup_(rv_json_unrefp) json_t *enforced = NULL, *shadow = NULL;
         int r;
 
-        if (is_redacted(rec->verdict_text) || is_redacted(s->verdict))
+        if (rv_replay_is_redacted(rec->verdict_text) || rv_replay_is_redacted(s->verdict))
                 return 0;
         if (rec->verdict_text.n == s->verdict.n && memcmp(rec->verdict_text.text, s->verdict.text, s->verdict.n) == 0)
                 return compare(part, rec, NULL, NULL);
@@ -348,7 +219,7 @@ static int compare_shadow(struct rv_replay_result *part, const struct record *re
         return r == 0 ? compare(part, rec, enforced, shadow) : r == -ENOMEM ? r : 0;
 }
 
-static int judge_shadow(struct rv_replay_worker *w, struct record *rec, struct rv_replay_result *part)
+static int judge_shadow(struct rv_replay_worker *w, struct rv_replay_record *rec, struct rv_replay_result *part)
 {
         _cleanup_(rv_json_unrefp) json_t *recorded = NULL;
         const struct rv_bundle *bundle = NULL;
@@ -360,7 +231,7 @@ static int judge_shadow(struct rv_replay_worker *w, struct record *rec, struct r
                 return count(&part->shadow, error, rec);
         if (s.error.text)
                 return count(&part->shadow, unreplayable(RV_REPLAY_NO_BUNDLE), rec);
-        if (!is_digest_right(s.verdict, s.verdict_sha256)) {
+        if (!rv_replay_is_digest_right(s.verdict, s.verdict_sha256)) {
                 note_corrupt(part, rec, "shadow.verdict_sha256 is not the digest of the shadow's verdict");
                 return 0;
         }
@@ -383,18 +254,18 @@ static int judge_shadow(struct rv_replay_worker *w, struct record *rec, struct r
 
 /* ---- A line ---- */
 
-static bool is_wanted(const struct rv_replay_worker *w, const struct record *rec)
+static bool is_wanted(const struct rv_replay_worker *w, const struct rv_replay_record *rec)
 {
         const struct rv_replay_input *in = w->input;
 
         return rec->is_decision && (uint64_t)rec->seq >= in->from_seq && (uint64_t)rec->seq <= in->to_seq &&
                 (uint64_t)rec->time_us >= in->from_us && (uint64_t)rec->time_us <= in->to_us &&
-                (!in->tenant || rv_span_is(rv_span_string(rec->tenant), in->tenant));
+                (!in->tenant || rv_span_is(rv_replay_text(rec->tenant), in->tenant));
 }
 
 /* All that judging needs stands before the verdict, so that it is judged when the verdict is come to. */
 static int take_verdict(
-        struct rv_replay_worker *w, struct record *rec, struct rv_canonical_object *o, struct judgement *ret)
+        struct rv_replay_worker *w, struct rv_replay_record *rec, struct rv_canonical_object *o, struct judgement *ret)
 {
         const struct rv_bundle *bundle = NULL;
         const char *start = o->p;
@@ -415,7 +286,7 @@ static int take_verdict(
 }
 
 /* Members that are kept as they lie. */
-static struct rv_span *place_for(struct record *rec, struct rv_span name)
+static struct rv_span *place_for(struct rv_replay_record *rec, struct rv_span name)
 {
         return rv_span_is(name, "bundle")             ? &rec->bundle
                 : rv_span_is(name, "context_sha256")  ? &rec->context_sha256
@@ -429,7 +300,7 @@ static struct rv_span *place_for(struct record *rec, struct rv_span name)
 
 /* 1: a decision that is wanted, read to its end; 0: not wanted; -EINVAL not in canonical form; -ENOMEM. */
 static int read_record(
-        struct rv_replay_worker *w, struct record *rec, const char *line, size_t n, struct judgement *ret)
+        struct rv_replay_worker *w, struct rv_replay_record *rec, const char *line, size_t n, struct judgement *ret)
 {
         struct rv_canonical_object o;
         struct rv_span name, value;
@@ -463,18 +334,18 @@ static int read_record(
         return r < 0 ? r : is_wanted(w, rec);
 }
 
-static int finish(struct rv_replay_worker *w, struct record *rec, struct judgement j, struct rv_replay_result *part)
+static int finish(struct rv_replay_worker *w, struct rv_replay_record *rec, struct judgement j, struct rv_replay_result *part)
 {
         int r;
 
         if (!rec->facts || !rec->bundle.text || !rec->engine.text || !rec->context_sha256.text ||
                 !rec->verdict_text.text || !rec->verdict_sha256.text)
                 return count(&part->enforced, error, rec);
-        if (!is_context_right(w, rec)) {
+        if (!rv_replay_is_context_right(w, rec)) {
                 note_corrupt(part, rec, "context_sha256 is not the digest of facts, bundle and limits");
                 return 0;
         }
-        if (!is_digest_right(rec->verdict_text, rec->verdict_sha256)) {
+        if (!rv_replay_is_digest_right(rec->verdict_text, rec->verdict_sha256)) {
                 note_corrupt(part, rec, "verdict_sha256 is not the digest of the verdict");
                 return 0;
         }
@@ -487,7 +358,7 @@ static int finish(struct rv_replay_worker *w, struct record *rec, struct judgeme
 int rv_replay_line(struct rv_replay_worker *w, const char *line, size_t n, const struct rv_lines *where,
         struct rv_replay_result *part)
 {
-        struct record rec = { .where = where, .seq = -1, .time_us = -1 };
+        struct rv_replay_record rec = { .where = where, .seq = -1, .time_us = -1 };
         struct judgement j = error;
         int r;
 
