@@ -132,8 +132,8 @@ void rv_log_hmac(const struct rv_log *log, const void *data, size_t n, char ret_
  * @digest: of the bundle; becomes the record's `digest`
  * @body:   further members; may be NULL; not changed
  *
- * Compared with the last such record of the same `tenant`, if @body has that member: tenants take turns,
- * and a record for each turn would say nothing. Cheap if nothing differs: no lock is taken.
+ * Compared with the last such record of the same `tenant` and `role`, if @body has these members: tenants
+ * take turns, and a record for each turn would say nothing. There is one role, `shadow`. Cheap if nothing differs: no lock is taken.
  *
  * Context:   may block
  * Ownership: borrows

@@ -1,7 +1,7 @@
 /*
  * Records that say "from here on", written only if something changed.
  *
- * What changed is judged against the newest such record of the same kind and tenant, and where that
+ * What changed is judged against the newest such record of the same kind, tenant and role, and where that
  * stands is kept in a file of audit/last/, so that it need not be looked for: segment, offset, length
  * and SHA-256 of the line, and its digest. The file is a cache. It is believed only if the line is there
  * as described, and it is removed, durably, before a newer record is written: if it is there, no crash
@@ -19,7 +19,7 @@
 #define DIGEST_CHARACTERS_MAX 200
 
 struct note {
-        const char *kind, *tenant;               /* tenant NULL: of all */
+        const char *kind, *tenant, *role;        /* tenant NULL: of all; role NULL: of none */
         char cache[64];                          /* below audit/ */
         bool is_found;
         /* The newest record that was found. */
@@ -40,15 +40,15 @@ static bool is_digest(const char *s)
         return n && n <= DIGEST_CHARACTERS_MAX;
 }
 
-static void init_note(const struct rv_log *log, struct note *note, const char *kind, const char *tenant)
+static void init_note(const struct rv_log *log, struct note *note, const char *kind, const char *tenant, const char *role)
 {
-        *note = (struct note){ .kind = kind, .tenant = tenant };
+        *note = (struct note){ .kind = kind, .tenant = tenant, .role = role };
         if (tenant) {
                 char hex[65];
 
                 /* A tenant's name is not asked to be a file's name, and the log may have to hide it. */
                 rv_log_hmac(log, tenant, strlen(tenant), hex);
-                snprintf(note->cache, sizeof(note->cache), "last/%s-%.32s", kind, hex);
+                snprintf(note->cache, sizeof(note->cache), "last/%s-%.32s%s", kind, hex, role ? "-" : "");
         } else {
                 snprintf(note->cache, sizeof(note->cache), "last/%s", kind);
         }
@@ -138,12 +138,12 @@ static bool is_tenant(const struct rv_log *log, const json_t *record, const char
         return hidden && json_equal(hidden, seen);
 }
 
-/* Takes the line if it is a record of the kind and tenant looked for. */
+/* Takes the line if it is a record of the kind, tenant and role looked for. */
 static void look_at(
         const struct rv_log *log, struct note *note, const char *segment, const char *line, size_t n, uint64_t offset)
 {
         _cleanup_(rv_json_unrefp) json_t *record = NULL;
-        const char *digest;
+        const char *digest, *role;
         char needle[64];
         int n_needle;
 
@@ -154,6 +154,9 @@ static void look_at(
         if (strcmp(rv_json_get_string(record, "kind", ""), note->kind) != 0)
                 return;
         if (!is_tenant(log, record, note->tenant))
+                return;
+        role = rv_json_get_string(record, "role", NULL);
+        if (note->role ? !role || strcmp(role, note->role) != 0 : role != NULL)
                 return;
         digest = rv_json_get_string(record, "digest", "");
         if (!is_digest(digest))
@@ -269,7 +272,7 @@ static int note_change(struct rv_log *log, const char *kind, const char *digest,
 
         if (!is_digest(digest) || (body && (!json_is_object(body) || json_object_get(body, "digest"))))
                 return rv_error_set(err, rv_raise(-EINVAL), "a %s record needs a digest of its own and an object", kind);
-        init_note(log, &note, kind, body ? rv_json_get_string(body, "tenant", NULL) : NULL);
+        init_note(log, &note, kind, rv_json_get_string(body, "tenant", NULL), rv_json_get_string(body, "role", NULL));
         r = rv_log_check(log, err);
         if (r < 0)
                 return rv_trace(r);

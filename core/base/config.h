@@ -10,7 +10,7 @@
  *
  * How values are written. Durations: digits and a unit, `250ms 10s 2m 24h 7d`. Sizes: digits and a unit,
  * `512MiB 10GiB`. `uid_range`: `FIRST-LAST`. `limits.cpus`: a number with at most three decimals.
- * Paths are absolute, but for a tenant's `policy`. Text is quoted where YAML would take it for a number.
+ * Paths are absolute, but for a tenant's `policy` and `shadow`. Text is quoted where YAML would take it for a number.
  */
 #pragma once
 
@@ -55,6 +55,7 @@ struct rv_config_runtime {
 struct rv_config_tenant {
         const char *name;
         const char *policy;                 /* absolute directory, or NULL: the default bundle */
+        const char *shadow;                 /* absolute directory of a bundle that judges too, or NULL */
         const char *backend, *runtime;
         const char *network;                /* "none", "registries", "domains" or "any" */
         struct rv_config_pairs labels;
@@ -124,7 +125,7 @@ int rv_config_load(const char *path, struct rv_config **ret, struct rv_error *er
 /**
  * rv_config_parse() - check a configuration's text
  * @text: @n bytes; copied
- * @file: for messages, and the directory that `policy` is relative to; "" means built in
+ * @file: for messages, and the directory that `policy` and `shadow` are relative to; "" means built in
  * @ret:  untouched on failure
  *
  * Context:   any thread; reads the environment

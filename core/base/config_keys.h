@@ -30,6 +30,8 @@
           "who runs; without any there is `local`") \
         X("tenants.*.policy",            DIRECTORY,     IN_TENANT(policy),              NULL, \
           "bundle directory, relative to this file's; without it the default bundle of the binary") \
+        X("tenants.*.shadow",            DIRECTORY,     IN_TENANT(shadow),              NULL, \
+          "bundle directory, as `policy`: it judges the same facts and decides nothing; both verdicts are recorded") \
         X("tenants.*.backend",           NAME,          IN_TENANT(backend),             "namespace", \
           "isolation backend") \
         X("tenants.*.runtime",           RUNTIME,       IN_TENANT(runtime),             "host", \
@@ -48,8 +50,6 @@
           "as `registries.<language>.ca`") \
         X("tenants.*.registries.*.proxy", URL,          IN_REGISTRY(proxy),             NULL, \
           "as `registries.<language>.proxy`") \
-        X("tenants.*.shadow",            REFUSED,       NOWHERE,                        NULL, \
-          "shadow policies") \
         X("tenants.*.token_sha256",      REFUSED,       NOWHERE,                        NULL, \
           "service with bearer tokens") \
         X("tenants.*.quotas",            REFUSED,       NOWHERE,                        NULL, \

@@ -131,6 +131,7 @@ enum rv_step rv__run_decide(struct rv_run *run)
                 run->evidence.stop_limit_ms = (uint32_t)run->core->config->phases.decide_ms;
                 step = RV_STEP_CLASSIFY;
         }
+        rv__run_judge_shadow(run);       /* when all is decided, and its time is not counted */
         if (step == RV_STEP_NEXT)
                 return step;
         r = rv__record_decision(run, &err);

@@ -150,6 +150,7 @@ void rv_run_free(struct rv_run *run)
         rv_problem_free(run->problem);
         json_decref(run->facts);
         json_decref(run->verdict);
+        json_decref(run->shadow);
         json_decref(run->detail);
         free(run->plan_env);
         rv_capture_fini(&run->out);

@@ -89,6 +89,8 @@ static void add_verdict(struct rv_run *run, json_t *body)
         json_object_set_new(body, "engine", rv_policy_engine());
         json_object_set(body, "facts", run->facts);
         json_object_set(body, "verdict", run->verdict);
+        if (run->shadow)
+                json_object_set(body, "shadow", run->shadow);
 }
 
 /* Of what stands in the record: an auditor has nothing else. */
@@ -108,7 +110,19 @@ static int add_digests(json_t *body)
         if (r < 0)
                 return rv_trace(r);
         set(body, "verdict_sha256", hex);
-        return 0;
+        return rv_trace(rv__record_shadow_digest(body));
+}
+
+/* A shadow's verdict that makes the record too long is left out: it cannot make a run fail. */
+static int append_decision(struct rv_run *run, json_t *body, struct rv_error *err)
+{
+        struct rv_error first = { 0 };
+        int r;
+
+        r = rv_log_append(run->core->log, "decision", body, NULL, &first);
+        if (r == -EMSGSIZE && rv__record_drop_shadow(body))
+                return rv_trace(rv_log_append(run->core->log, "decision", body, NULL, err));
+        return r < 0 ? rv_error_set(err, rv_trace(r), "%s", first.message) : 0;
 }
 
 static json_t *commit_env(const struct rv_run *run)
@@ -161,7 +175,7 @@ int rv__record_decision(struct rv_run *run, struct rv_error *err)
                 r = add_digests(body);
         if (r < 0)
                 return rv_error_set(err, r, "cannot make the decision record: %s", strerror(-r));
-        r = rv_log_append(run->core->log, "decision", body, NULL, err);
+        r = append_decision(run, body, err);
         if (r == 0 && !run->is_owed) {
                 run->is_owed = true;
                 rv_log_owe(run->core->log);

@@ -48,6 +48,8 @@ struct rv_run_input {
         const char *tenant;                    /* a name of the configuration */
         const struct rv_bundle *bundle;        /* NULL: it could not be loaded, */
         const char *bundle_error;              /* for this reason, and every run is denied */
+        const struct rv_bundle *shadow;        /* judges too and decides nothing; NULL: none, */
+        const char *shadow_error;              /* or it could not be loaded, for this reason ("" or NULL: none) */
         const char *backend;                   /* asked for on the command line, or NULL */
         const char *principal, *request_id, *trace_id;   /* or NULL */
         const char *text;                      /* the request as JSON text, or */

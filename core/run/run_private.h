@@ -46,6 +46,7 @@ struct rv_run {
         struct rv_request *request;
         struct rv_problem *problem;
         json_t *facts, *verdict;
+        json_t *shadow;              /* as it stands in the record, or NULL */
         json_t *detail;              /* reason.detail where policy or the plan refused */
 
         struct rv_plan plan;
@@ -93,6 +94,12 @@ void rv__run_clear_timer(struct rv_run *run);
 
 /** rv__run_bound_facts() - facts of more than 1 MiB are not judged: a denial, and facts that say how much they were. Context: loop thread. Ownership: borrows. Return: 0 they are not; 1 they were, and there is a verdict; -errno */
 int rv__run_bound_facts(struct rv_run *run);
+/** rv__run_judge_shadow() - have the shadow judge the facts; what becomes of it is `shadow`. Context: loop thread. Ownership: borrows. Return: none */
+void rv__run_judge_shadow(struct rv_run *run);
+/** rv__record_shadow_digest() - add the digest of the shadow's verdict as it stands in a record's body. Context: any. Ownership: borrows. Return: 0 or -errno */
+int rv__record_shadow_digest(json_t *body);
+/** rv__record_drop_shadow() - put a remark in place of the shadow's verdict. Context: any. Ownership: borrows. Return: was there one? */
+bool rv__record_drop_shadow(json_t *body);
 
 /** rv__record_rejected() - write the record of a rejected request. Context: may block. Ownership: borrows. Return: 0 or -errno */
 int rv__record_rejected(struct rv_run *run, struct rv_error *err);

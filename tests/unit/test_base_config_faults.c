@@ -37,7 +37,7 @@ static const struct {
         { "tenants:\n  a:\n    labels: [n]\n", "f.yaml:3: tenants.*.labels needs a mapping", "" },
         { "tenants:\n  a:\n    labels: {\"n m\": x}\n", "f.yaml:3: tenants.*.labels: \"n m\"", "" },
         { "tenants:\n  a:\n    labels: {n: \"a\\u0007\"}\n", "f.yaml:3: tenants.*.labels needs a text without control", "" },
-        { "tenants:\n  a:\n    shadow: x\n", "f.yaml:3: tenants.*.shadow: this build has no shadow", "remove the key" },
+        { "tenants:\n  a:\n    shadow: [x]\n", "f.yaml:3: tenants.*.shadow needs text, not a list", "" },
         { "tenants:\n  a:\n    quotas: {runs: 5}\n", "f.yaml:3: tenants.*.quotas: this build has no quotas", "remove the key" },
         { "tenants:\n  a:\n    token_sha256: null\n", "f.yaml:3: tenants.*.token_sha256: this build has no", "remove the key" },
         { "audit: {key: /k}\n", "f.yaml:1: audit.key: this build has no signed audit log", "remove the key" },

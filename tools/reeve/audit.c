@@ -12,6 +12,9 @@ static const struct command {
         { "verify", audit_verify, "is the log what it was when it was written?" },
         { "prove", audit_prove, "print a proof that a record is in the log, or that one log begins another" },
         { "check-proof", audit_check_proof, "check such a proof, without the log" },
+        { "replay", audit_replay, "evaluate the decisions again, or what another bundle would change" },
+        { "show", audit_show, "list the runs, or print the records of one" },
+        { "export", audit_export, "write the records out, as they lie or as a table" },
         { NULL, NULL, NULL },
 };
 

@@ -15,6 +15,9 @@
 int audit_check_proof(int argc, char **argv);
 int audit_prove(int argc, char **argv);
 int audit_verify(int argc, char **argv);
+int audit_export(int argc, char **argv);
+int audit_replay(int argc, char **argv);
+int audit_show(int argc, char **argv);
 
 /* Where a log lies. */
 struct audit_place {

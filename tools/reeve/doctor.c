@@ -76,9 +76,15 @@ static void on_released(void *ctx, struct rv_run *run)
 static bool try_run(struct doctor *d, const char *language, const char *source)
 {
         _cleanup_(rv_json_unrefp) json_t *request = json_pack("{s:s, s:s, s:i}", "language", language, "source", source, "timeout_s", 20);
-        struct rv_run_input input = { .tenant = d->session.tenant->name, .bundle = d->session.bundle,
-                                      .bundle_error = d->session.bundle_error.message, .value = request,
-                                      .ctx = d, .answered = on_answered, .released = on_released };
+        struct rv_run_input input = { .tenant = d->session.tenant->name,
+                .bundle = d->session.bundle,
+                .bundle_error = d->session.bundle_error.message,
+                .shadow = d->session.shadow,
+                .shadow_error = d->session.shadow_error.message,
+                .value = request,
+                .ctx = d,
+                .answered = on_answered,
+                .released = on_released };
 
         d->is_ok = false;
         d->text[0] = 0;

@@ -263,6 +263,8 @@ static int run_in_session(struct run_verb *v)
                 .tenant = s->tenant->name,
                 .bundle = s->bundle,
                 .bundle_error = s->bundle_error.message,
+                .shadow = s->shadow,
+                .shadow_error = s->shadow_error.message,
                 .backend = v->options.backend,
                 .text = v->options.request ? text.data : NULL,
                 .text_bytes = text.size,

@@ -94,6 +94,14 @@ static void reject_bundle(struct session *s, int r)
         s->bundle = NULL;
 }
 
+/* Without a shadow everything goes on; the records say so. */
+static void reject_shadow(struct session *s, const char *why)
+{
+        rv_error_set(&s->shadow_error, -EINVAL, "no shadow: %s", why);
+        rv_bundle_free(s->shadow);
+        s->shadow = NULL;
+}
+
 static void load_bundle(struct session *s)
 {
         int r;
@@ -104,6 +112,11 @@ static void load_bundle(struct session *s)
                 r = rv_bundle_builtin(&s->bundle);
         if (r < 0)
                 reject_bundle(s, r);
+        if (!s->tenant->shadow)
+                return;
+        r = rv_bundle_load(s->tenant->shadow, &s->shadow, &s->shadow_error);
+        if (r < 0)
+                reject_shadow(s, strerror(-r));
 }
 
 int session_prepare(struct session *s, const char *config_path, const char *tenant, struct rv_error *err)
@@ -153,24 +166,43 @@ static int drop_privilege(const struct session *s, struct rv_error *err)
 }
 
 /* So that any record can be evaluated again. By then the state directory may be out of reach by its path. */
-static int keep_bundle(struct session *s, struct rv_error *err)
+static int keep_bundles(struct session *s, struct rv_error *err)
 {
         char dir[64];
-        int r;
+        int r = 0;
 
-        if (!s->bundle)
-                return 0;
         snprintf(dir, sizeof(dir), "/proc/self/fd/%d/bundles", s->state_fd);
-        r = rv_bundle_keep(s->bundle, dir);
+        if (s->bundle)
+                r = rv_bundle_keep(s->bundle, dir);
+        if (r == 0 && s->shadow && rv_bundle_keep(s->shadow, dir) < 0)
+                reject_shadow(s, "cannot keep a copy of the shadow in the state directory");
         if (r < 0)
                 return rv_error_set(err, r, "cannot keep a copy of the policy bundle in %s/bundles: %s; all of the state directory has to belong to uid %u",
                                     s->config->state_dir, strerror(-r), (unsigned)s->uid);
         return 0;
 }
 
+/* Which bundle judges from here on, or why none does. @role: NULL, or "shadow". */
+static int note_bundle(struct session *s, const struct rv_bundle *bundle, const struct rv_error *why_none,
+        const char *role, struct rv_error *err)
+{
+        _cleanup_(rv_json_unrefp) json_t *body = json_pack("{s:s}", "tenant", s->tenant->name);
+        int r;
+
+        if (role)
+                json_object_set_new(body, "role", json_string(role));
+        if (!bundle) {
+                json_object_set_new(body, "message", json_string(why_none->message));
+                return rv_log_append(s->core.log, "bundle_rejected", body, NULL, err);
+        }
+        json_object_set_new(body, "name", json_string(rv_bundle_name(bundle)));
+        json_object_set_new(body, "version", json_string(rv_bundle_version(bundle)));
+        r = rv_log_note_bundle(s->core.log, rv_bundle_digest(bundle), body, err);
+        return r < 0 ? r : 0;
+}
+
 static int note_context(struct session *s, struct rv_error *err)
 {
-        _cleanup_(rv_json_unrefp) json_t *bundle = json_pack("{s:s}", "tenant", s->tenant->name);
         _cleanup_(rv_json_unrefp) json_t *config = json_pack("{s:s}", "file", s->config->file);
         char digest[RV_SHA256_HEX_SIZE];
         int r;
@@ -179,14 +211,10 @@ static int note_context(struct session *s, struct rv_error *err)
         r = rv_log_note_config(s->core.log, digest, config, err);
         if (r < 0)
                 return r;
-        if (!s->bundle) {
-                json_object_set_new(bundle, "message", json_string(s->bundle_error.message));
-                return rv_log_append(s->core.log, "bundle_rejected", bundle, NULL, err);
-        }
-        json_object_set_new(bundle, "name", json_string(rv_bundle_name(s->bundle)));
-        json_object_set_new(bundle, "version", json_string(rv_bundle_version(s->bundle)));
-        r = rv_log_note_bundle(s->core.log, rv_bundle_digest(s->bundle), bundle, err);
-        return r < 0 ? r : 0;
+        r = note_bundle(s, s->bundle, &s->bundle_error, NULL, err);
+        if (r == 0 && s->tenant->shadow)
+                r = note_bundle(s, s->shadow, &s->shadow_error, "shadow", err);
+        return r;
 }
 
 static int spawn_start(void *ctx, const struct rv_spawn_spec *spec, rv_spawn_cb cb, void *arg, uint64_t *ret_id)
@@ -245,7 +273,7 @@ int session_settle(struct session *s, bool *ret_is_log, struct rv_error *err)
         if (r < 0)
                 return r;
         *ret_is_log = true;
-        r = keep_bundle(s, err);
+        r = keep_bundles(s, err);
         if (r < 0)
                 return r;
         r = rv_log_open_at(s->state_fd, s->config->state_dir, &s->core.log, err);
@@ -275,5 +303,6 @@ void session_close(struct session *s)
         rv_log_close(s->core.log);
         rv_close(s->state_fd);
         rv_bundle_free(s->bundle);
+        rv_bundle_free(s->shadow);
         rv_config_free(s->config);
 }

@@ -19,6 +19,8 @@ struct session {
         struct rv_config *config;
         struct rv_bundle *bundle;
         struct rv_error bundle_error;    /* why there is none */
+        struct rv_bundle *shadow;        /* that judges too, if the tenant has one */
+        struct rv_error shadow_error;    /* why there is none although it should be */
         const struct rv_config_tenant *tenant;
         int state_fd, spawner_fd;
         pid_t spawner_pid;
