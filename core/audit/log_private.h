@@ -21,6 +21,7 @@ struct rv_log {
         uint64_t lock_wait_us;                   /* then rv_log_lock() gives up */
         int broken;                              /* -errno of a failed sync: nothing is promised any more */
         bool is_dirty;                           /* appended since the last sync */
+        uint64_t n_durable;                      /* records known to survive a crash of the machine */
         int segment_fd;                          /* -EBADF until the first append or note */
         char segment[RV_LOG_SEGMENT_NAME_SIZE];
         /* The tail as last seen; holds as long as the segment's size is tail_end. */

@@ -87,6 +87,9 @@ struct rv_config {
         struct {
                 uint64_t resolve_ttl_ms, store_max_bytes;
         } packages;
+        struct {
+                const char *key;            /* absolute path, or NULL: keys/ed25519 in state_dir */
+        } audit;
         struct rv_arena arena;              /* private */
 };
 
