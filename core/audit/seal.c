@@ -362,6 +362,9 @@ static void go(struct rv_seal *seal)
                 return finish(seal, r, &err);
         if (seal->order.mode == RV_SEAL_NEW && !seal->tree.n_others)
                 return finish(seal, 0, NULL);
+        /* A checkpoint of nothing but checkpoints says nothing: the last one is given again. */
+        if (seal->order.mode == RV_SEAL_ALWAYS && !seal->tree.n_others && seal->tree.base.size)
+                (void)rv_tree_move(&seal->tree, seal->tree.base.size, NULL);
         if (rv_tree_size(&seal->tree) == 0)
                 return fail(seal, -ENODATA, "the log has no record that is durable");
         ask(seal);

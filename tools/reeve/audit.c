@@ -8,6 +8,9 @@ static const struct command {
         int (*run)(int argc, char **argv);
         const char *text;
 } commands[] = {
+        { "checkpoint", audit_checkpoint, "seal the log now, and print the checkpoint" },
+        { "keygen", audit_keygen, "make a key to sign the log with" },
+        { "rotate", audit_rotate, "change the key that signs the log" },
         { NULL, NULL, NULL },
 };
 

@@ -35,3 +35,7 @@ struct audit_place {
 int audit_place_open(const char *config, const char *dir, struct audit_place *ret, struct rv_error *err);
 /** audit_place_close() - release. Context: any. Ownership: takes the content. Return: none */
 void audit_place_close(struct audit_place *place);
+
+int audit_checkpoint(int argc, char **argv);
+int audit_keygen(int argc, char **argv);
+int audit_rotate(int argc, char **argv);
