@@ -63,7 +63,8 @@ static void load(void)
         FUNCTIONS(X)
 #undef X
 #define X(name) && crypto.name
-        if (!(true FUNCTIONS(X)) || crypto.OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT, NULL) != 1) {
+        if (!(true FUNCTIONS(X)) ||
+                crypto.OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT, NULL) != 1) {
                 snprintf(fault, sizeof(fault), "%s is not the library that reeve was built for; install one of the same release", LIBRARY);
                 return;
         }

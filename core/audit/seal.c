@@ -319,7 +319,8 @@ static void grow_from_nothing(const struct rv_tree *tree, struct rv_merkle_growt
 
 static void ask(struct rv_seal *seal)
 {
-        struct rv_sign_request q = { .kind = seal->order.mode == RV_SEAL_NEXT_KEY ? RV_SIGN_NEXT_KEY : RV_SIGN_CHECKPOINT };
+        struct rv_sign_request q = { .kind = seal->order.mode == RV_SEAL_NEXT_KEY ? RV_SIGN_NEXT_KEY
+                                                                                  : RV_SIGN_CHECKPOINT };
         char text[256];
         int r;
 
@@ -339,14 +340,20 @@ static void ask(struct rv_seal *seal)
         fail(seal, r, text);
 }
 
+static void open_tree(struct rv_seal *seal)
+{
+        if (!seal->has_tree)
+                rv_tree_open(seal->log, &seal->tree);
+        seal->has_tree = true;
+}
+
 static int read_log(struct rv_seal *seal, struct rv_error *err)
 {
         uint64_t n = rv_log_n_durable(seal->log);
 
-        if (!seal->has_tree)
-                rv_tree_open(seal->log, &seal->tree);
-        seal->has_tree = true;
-        if (seal->order.mode == RV_SEAL_NEW && n > rv_tree_size(&seal->tree) && n - rv_tree_size(&seal->tree) > READ_MAX)
+        open_tree(seal);
+        if (seal->order.mode == RV_SEAL_NEW && n > rv_tree_size(&seal->tree) &&
+                n - rv_tree_size(&seal->tree) > READ_MAX)
                 return rv_error_set(err, rv_raise(-EFBIG), "more than %u records are not sealed, or audit/tree was lost, which takes longer than a run may wait; `reeve audit checkpoint` does it once",
                                     READ_MAX);
         return rv_trace(rv_tree_read(&seal->tree, n, err));
@@ -424,11 +431,11 @@ void rv_seal_prepare(struct rv_seal *seal)
                 (void)seal->host->timer_start(seal->host->ctx, RV_SEAL_US / 1000, on_clock, seal, &seal->clock);
         if (seal->is_awaiting || seal->is_under_way)
                 return;
+        open_tree(seal);
         memcpy(q.log_id, rv_log_id(seal->log), sizeof(q.log_id));
-        seal->is_awaiting = seal->sign(seal->sign_ctx, &q, on_answer, seal) == 0;
-        if (!seal->has_tree)
-                rv_tree_open(seal->log, &seal->tree);
-        seal->has_tree = true;
+        seal->is_awaiting = true;
+        if (seal->sign(seal->sign_ctx, &q, on_answer, seal) < 0)
+                seal->is_awaiting = false;
 }
 
 int rv_seal_new(struct rv_log *log, const struct rv_host *host, rv_sign_fn sign, void *sign_ctx, struct rv_seal **ret)

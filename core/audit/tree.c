@@ -21,39 +21,43 @@ static unsigned n_edges(const struct rv_merkle *tree)
 
 /* ---- The file: a head, "SIZE SEGMENT OFFSET BYTES SHA256", and a line for each hash of the edge ---- */
 
-static bool read_hash(const char *hex, rv_merkle_hash ret)
+static int render(const struct rv_merkle *base, const struct rv_tree_place *p, struct rv_buf *out)
 {
-        for (size_t i = 0; i < RV_SHA256_SIZE; i++) {
-                char digits[3] = { hex[2 * i], hex[2 * i + 1], 0 }, *end;
+        char hex[HASH_HEX + 1];
 
-                ret[i] = (uint8_t)strtoul(digits, &end, 16);
-                if (*end || strspn(digits, "0123456789abcdef") != 2)
-                        return false;
+        rv_buf_printf(out, TREE_HEAD "%" PRIu64 " %s %" PRIu64 " %zu %s\n", base->size, p->segment, p->offset, p->n, p->sha256);
+        for (unsigned i = 0; i < n_edges(base); i++) {
+                rv_hex(base->edge[i], RV_SHA256_SIZE, hex);
+                rv_buf_printf(out, "%s\n", hex);
         }
-        return true;
+        return rv_buf_error(out);
 }
 
-/* @text ends in a NUL. */
-static bool parse(const char *text, size_t n, struct rv_merkle *base, struct rv_tree_place *place)
+static void read_edge(const char *hex, struct rv_merkle *base)
 {
-        const char *line;
-        int n_read = 0;
+        for (unsigned i = 0; i < n_edges(base); i++, hex += HASH_HEX + 1)
+                for (size_t k = 0; k < RV_SHA256_SIZE; k++) {
+                        const char digits[3] = { hex[2 * k], hex[2 * k + 1], 0 };
 
-        if (strlen(text) != n || strncmp(text, TREE_HEAD, sizeof(TREE_HEAD) - 1) != 0)
+                        base->edge[i][k] = (uint8_t)strtoul(digits, NULL, 16);
+                }
+}
+
+/* Strictly: it is what would be written. */
+static bool parse(const struct rv_buf *text, struct rv_merkle *base, struct rv_tree_place *place)
+{
+        _cleanup_(rv_buf_fini) struct rv_buf again = { 0 };
+        int n = 0;
+
+        if (!text->size ||
+                sscanf(text->data, TREE_HEAD "%16" SCNu64 " %26[0-9.jsonl] %19" SCNu64 " %9zu %64[0-9a-f]\n%n",
+                        &base->size, place->segment, &place->offset, &place->n, place->sha256, &n) != 5 ||
+                !n || !rv_log_is_segment(place->segment) || !base->size ||
+                text->size != (size_t)n + n_edges(base) * (HASH_HEX + 1))
                 return false;
-        text += sizeof(TREE_HEAD) - 1;
-        n -= sizeof(TREE_HEAD) - 1;
-        if (sscanf(text, "%19" SCNu64 " %26[0-9.jsonl] %19" SCNu64 " %9zu %64[0-9a-f]\n%n", &base->size, place->segment, &place->offset,
-                   &place->n, place->sha256, &n_read) != 5 ||
-            !n_read || !rv_log_is_segment(place->segment) || strlen(place->sha256) != HASH_HEX || base->size >> 53 || !base->size)
-                return false;
-        line = text + n_read;
-        if (n - (size_t)n_read != n_edges(base) * (HASH_HEX + 1))
-                return false;
-        for (unsigned i = 0; i < n_edges(base); i++, line += HASH_HEX + 1)
-                if (!read_hash(line, base->edge[i]) || line[HASH_HEX] != '\n')
-                        return false;
-        return true;
+        read_edge(text->data + n, base);
+        return render(base, place, &again) == 0 && again.size == text->size &&
+                memcmp(again.data, text->data, again.size) == 0;
 }
 
 /* Is the line there that the place describes? */
@@ -87,7 +91,7 @@ void rv_tree_open(struct rv_log *log, struct rv_tree *ret)
 
         ret->log = log;
         rv_tree_restart(ret);
-        if (rv_read_file_at(log->audit_fd, TREE_FILE, TREE_BYTES_MAX, &text) < 0 || !parse(text.data, text.size, &base, &place) ||
+        if (rv_read_file_at(log->audit_fd, TREE_FILE, TREE_BYTES_MAX, &text) < 0 || !parse(&text, &base, &place) ||
             !is_place_there(log, &place))
                 return;
         ret->base = base;
@@ -98,17 +102,8 @@ void rv_tree_open(struct rv_log *log, struct rv_tree *ret)
 void rv_tree_save(const struct rv_tree *tree)
 {
         _cleanup_(rv_buf_fini) struct rv_buf text = { 0 };
-        const struct rv_tree_place *p = &tree->base_place;
-        char hex[HASH_HEX + 1];
 
-        if (!tree->base.size)
-                return;
-        rv_buf_printf(&text, TREE_HEAD "%" PRIu64 " %s %" PRIu64 " %zu %s\n", tree->base.size, p->segment, p->offset, p->n, p->sha256);
-        for (unsigned i = 0; i < n_edges(&tree->base); i++) {
-                rv_hex(tree->base.edge[i], RV_SHA256_SIZE, hex);
-                rv_buf_printf(&text, "%s\n", hex);
-        }
-        if (rv_buf_error(&text) == 0)
+        if (tree->base.size && render(&tree->base, &tree->base_place, &text) == 0)
                 (void)rv_write_file_at(tree->log->audit_fd, TREE_FILE, text.data, text.size, 0600, false);
 }
 

@@ -233,7 +233,8 @@ static int load_one(struct signer *s, const char *suffix, struct signer_key *key
                 return errno == ENOENT ? 0 : signer_fail(s, err, rv_raise(-errno), suffix, "cannot open");
         }
         r = signer_check_file(s, fd, suffix, &st, err);
-        if (r == 0 && key->key && key->inode == st.st_ino && memcmp(&key->changed, &st.st_ctim, sizeof(st.st_ctim)) == 0)
+        if (r == 0 && key->key && key->inode == st.st_ino &&
+                memcmp(&key->changed, &st.st_ctim, sizeof(st.st_ctim)) == 0)
                 return 1;
         drop(key);
         if (r == 0)

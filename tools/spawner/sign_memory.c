@@ -76,7 +76,7 @@ static int parse(const struct signer *s, const char *text, size_t n, struct sign
                 m->slot = i;
                 memcpy(m->root, root, sizeof(root));
         }
-        if (n >= SLOT_BYTES && (!n_good || !n_slots || n > 2 * SLOT_BYTES))
+        if (n && (!n_good || !n_slots || n > 2 * SLOT_BYTES))
                 return rv_error_set(err, rv_raise(-EBADMSG), "%s%s: does not hold what the signer writes, and without what was signed last nothing more is signed; restore it from a copy, or make a new key: move %s and all files whose names begin so away",
                                     s->path, m->suffix, s->path);
         return 0;

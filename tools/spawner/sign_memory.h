@@ -6,8 +6,8 @@
  * durably, and the one with the greater size counts: a write that a crash tore leaves the other. In place, because
  * then a second name for the file (a hard link) is the same memory, and not one of before.
  *
- * An empty file, or one whose first write did not come to its end, remembers nothing. Neither does one that is not
- * there: whoever removes it makes the signer begin anew, so it lies where only the signer's user can.
+ * An empty file remembers nothing. Neither does one that is not there: whoever removes it makes the signer begin
+ * anew, so it lies where only the signer's user can.
  *
  * The spawner's one thread; the lock is between processes.
  */

@@ -36,7 +36,8 @@ void spawner_forget_caller(void)
         environ = NULL;
 }
 
-static int fork_with(const char *config_file, int child_fd, int at_fd, enum spawner_duty duty, const char *key_file, pid_t *ret_pid)
+static int fork_with(
+        const char *config_file, int child_fd, int at_fd, enum spawner_duty duty, const char *key_file, pid_t *ret_pid)
 {
         sigset_t all, old;
         pid_t pid;
