@@ -261,6 +261,11 @@ static void await_end(const struct rv_spawn_client *client)
                 ;
 }
 
+void rv_spawn_client_hang_up(struct rv_spawn_client *client)
+{
+        disconnect(client);
+}
+
 void rv_spawn_client_close(struct rv_spawn_client *client)
 {
         if (!client)

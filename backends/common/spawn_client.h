@@ -36,6 +36,9 @@ int rv_spawn_client_ask(struct rv_spawn_client *client, const void *message, siz
         void (*cb)(void *arg, const void *answer), void *arg);
 #define RV_SPAWN_ANSWER_MAX 4096
 
+/** rv_spawn_client_hang_up() - nothing more is wanted of the spawner: it ends while other things are done. Context: loop thread, no run under way. Ownership: borrows; rv_spawn_client_close() follows. Return: none */
+void rv_spawn_client_hang_up(struct rv_spawn_client *client);
+
 /**
  * rv_spawn_client_close() - end the spawner and wait until it has removed all it made
  *

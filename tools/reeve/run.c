@@ -139,7 +139,7 @@ static void on_released(void *ctx, struct rv_run *run)
         struct run_verb *v = ctx;
 
         (void)run;
-        v->is_released = true;
+        v->is_released = v->session.is_last = true;
         end_if_over(v);
 }
 

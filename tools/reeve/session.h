@@ -32,6 +32,7 @@ struct session {
         struct rv_loop loop;
         struct rv_core core;
         struct rv_seal *seal;
+        bool is_last;                    /* what the signer signs next is the last that is wanted of the spawner */
         rv_sign_cb sign_cb;              /* of the question that the signer has not answered */
         void *sign_arg;
 };
