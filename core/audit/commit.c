@@ -230,5 +230,6 @@ int rv_log_sync(struct rv_log *log, struct rv_error *err)
                 return rv_log_fail(log, err, r, log->segment, "cannot sync the log");
         }
         log->is_dirty = false;
+        log->n_durable = log->own_end;
         return 0;
 }

@@ -114,6 +114,12 @@ int rv_log_append(struct rv_log *log, const char *kind, json_t *body, uint64_t *
  */
 int rv_log_sync(struct rv_log *log, struct rv_error *err);
 
+/** rv_log_n_durable() - how many of the log's records are known to survive a crash of the machine: those up to this object's last sync. Context: any. Ownership: none. Return: 1 + the seq of the last of them; 0: none is known to */
+uint64_t rv_log_n_durable(const struct rv_log *log);
+
+/** rv_log_sync_all() - make all records durable that are in the log now, whoever wrote them. Context: blocks on the disk. Ownership: borrows. Return: 0 or as rv_log_sync() and rv_log_append() */
+int rv_log_sync_all(struct rv_log *log, struct rv_error *err);
+
 /** rv_log_append_synced() - rv_log_append(), then rv_log_sync(). Context: blocks on the disk. Ownership: borrows. Return: as both */
 int rv_log_append_synced(struct rv_log *log, const char *kind, json_t *body, uint64_t *ret_seq, struct rv_error *err);
 

@@ -157,6 +157,27 @@ int rv_log_append(struct rv_log *log, const char *kind, json_t *body, uint64_t *
         return 0;
 }
 
+uint64_t rv_log_n_durable(const struct rv_log *log)
+{
+        return log->n_durable;
+}
+
+int rv_log_sync_all(struct rv_log *log, struct rv_error *err)
+{
+        int r;
+
+        r = rv_log_lock(log, err);
+        if (r < 0)
+                return rv_trace(r);
+        r = rv_log_read_tail(log, err);
+        rv_log_unlock(log);
+        if (r < 0)
+                return rv_trace(r);
+        log->own_end = log->next_seq;
+        log->is_dirty = true;
+        return rv_trace(rv_log_sync(log, err));
+}
+
 int rv_log_append_synced(struct rv_log *log, const char *kind, json_t *body, uint64_t *ret_seq, struct rv_error *err)
 {
         uint64_t seq = 0;

@@ -26,6 +26,7 @@ struct rv_log {
         int broken;                              /* -errno of a failed sync: nothing is promised any more */
         bool is_dirty;                           /* appended since the last sync */
         uint64_t own_end;                        /* the seq after our last record */
+        uint64_t n_durable;                      /* records known to survive a crash of the machine */
         int segment_fd;                          /* -EBADF until the first append or note */
         char segment[RV_LOG_SEGMENT_NAME_SIZE];
         uint64_t segment_first;                  /* the seq in its name */

@@ -91,6 +91,7 @@ struct rv_config {
         struct {
                 struct rv_config_list redact;
                 uint64_t segment_max_bytes;
+                const char *key;            /* absolute path, or NULL: keys/ed25519 in state_dir */
         } audit;
         struct rv_arena arena;              /* private */
 };

@@ -90,8 +90,8 @@
           "how long a resolution that is not all pinned is used again") \
         X("packages.store_max",          SIZE,          IN_ROOT(packages.store_max_bytes), "10GiB", \
           "size of the layer store above which old layers are removed") \
-        X("audit.key",                   REFUSED,       NOWHERE,                        NULL, \
-          "signed audit log") \
+        X("audit.key",                   PATH,          IN_ROOT(audit.key),             NULL, \
+          "file of the key that signs the audit log, read by the spawner alone; without it `STATE/keys/ed25519`") \
         X("audit.sink",                  REFUSED,       NOWHERE,                        NULL, \
           "audit sinks") \
         X("audit.redact",                REDACT,        IN_ROOT(audit.redact),          NULL, \

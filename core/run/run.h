@@ -58,6 +58,7 @@ struct rv_run_input {
 
         void *ctx;
         void (*output)(void *ctx, enum rv_stream stream, const void *data, size_t n);   /* live; or NULL */
+        void (*started)(void *ctx, struct rv_run *run);     /* the program runs, and nobody waits for reeve; or NULL */
         void (*answered)(void *ctx, struct rv_run *run);    /* rv_run_problem() or rv_run_outcome() is there */
         void (*released)(void *ctx, struct rv_run *run);    /* nothing of it is left: it may be freed, here too */
 };

@@ -40,7 +40,7 @@ static const struct {
         { "tenants:\n  a:\n    shadow: [x]\n", "f.yaml:3: tenants.*.shadow needs text, not a list", "" },
         { "tenants:\n  a:\n    quotas: {runs: 5}\n", "f.yaml:3: tenants.*.quotas: this build has no quotas", "remove the key" },
         { "tenants:\n  a:\n    token_sha256: null\n", "f.yaml:3: tenants.*.token_sha256: this build has no", "remove the key" },
-        { "audit: {key: /k}\n", "f.yaml:1: audit.key: this build has no signed audit log", "remove the key" },
+        { "audit: {key: k}\n", "f.yaml:1: audit.key needs an absolute path", "" },
         { "audit:\n  sink: http://x.example\n", "f.yaml:2: audit.sink: this build has no audit sinks", "remove the key" },
         { "audit: {segment_max: 64}\n", "f.yaml:1: audit.segment_max needs a unit", "64MiB" },
         { "audit: {segment_max: 512KiB}\n", "f.yaml:1: audit.segment_max needs a size of at least `1MiB`", "" },

@@ -15,6 +15,9 @@ static const struct command {
         { "replay", audit_replay, "evaluate the decisions again, or what another bundle would change" },
         { "show", audit_show, "list the runs, or print the records of one" },
         { "export", audit_export, "write the records out, as they lie or as a table" },
+        { "checkpoint", audit_checkpoint, "seal the log now, and print the checkpoint" },
+        { "keygen", audit_keygen, "make a key to sign the log with" },
+        { "rotate", audit_rotate, "change the key that signs the log" },
         { NULL, NULL, NULL },
 };
 

@@ -45,3 +45,7 @@ int audit_erase(int argc, char **argv);
 
 /** audit_place_close() - release. Context: any. Ownership: takes the content. Return: none */
 void audit_place_close(struct audit_place *place);
+
+int audit_checkpoint(int argc, char **argv);
+int audit_keygen(int argc, char **argv);
+int audit_rotate(int argc, char **argv);

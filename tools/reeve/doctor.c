@@ -206,6 +206,44 @@ static void probe_capabilities(struct doctor *d)
                         row(d, NOTE, names[i], m.capabilities[i].reason);
 }
 
+/* ---- The signing key ---- */
+
+static void probe_key(struct doctor *d)
+{
+        struct rv_sign_request q = { .kind = RV_SIGN_QUERY, .flags = RV_SIGN_LOOK_ONLY };
+        struct rv_checkpoint_key key = { 0 };
+        char text[sizeof(d->text)], id_hex[9];
+        struct rv_sign_answer a;
+        uint8_t id[4];
+        int r;
+
+        memcpy(q.log_id, rv_log_id(d->session.core.log), sizeof(q.log_id));
+        r = session_ask(&d->session, &q, &a);
+        if (r < 0 || a.code != RV_SIGN_OK) {
+                row(d, MISSING, "signing key", r < 0 ? strerror(-r) : a.text);
+                return;
+        }
+        memcpy(key.log_id, q.log_id, sizeof(key.log_id));
+        memcpy(key.public_key, a.key, sizeof(key.public_key));
+        rv_checkpoint_key_id(&key, id);
+        rv_hex(id, sizeof(id), id_hex);
+        snprintf(text, sizeof(text), "%s, key id %s, %s; the last checkpoint covers %llu records%s", a.path, id_hex,
+                 a.is_beside_state ? "beside the log, so that nothing outside vouches for it (audit.key puts it elsewhere)" : "apart from the log",
+                 (unsigned long long)a.size, a.has_next_key ? "; a change of keys was interrupted, `reeve audit rotate` finishes it" : "");
+        row(d, a.has_next_key || a.is_beside_state ? NOTE : GOOD, "signing key", text);
+}
+
+/* The trial runs' records, as those of any run. */
+static void seal(struct doctor *d)
+{
+        struct rv_error err = { 0 };
+
+        if (session_seal(&d->session, RV_SEAL_NEW, &err) == 0)
+                probe_key(d);
+        else
+                row(d, MISSING, "signing key", err.message);
+}
+
 static int parse(int argc, char **argv, struct doctor *d, const char **ret_config, const char **ret_tenant)
 {
         for (int i = 1; i < argc; i++) {
@@ -244,6 +282,7 @@ int verb_doctor(int argc, char **argv)
         if (probe_session(&d, config, tenant) == 0) {
                 probe_runs(&d);
                 probe_capabilities(&d);
+                seal(&d);
         }
         session_close(&d.session);
         r = d.is_json ? print_json(d.rows, "the findings") : 0;

@@ -24,6 +24,7 @@ struct run_verb {
         struct stream out, err;
         int outcome_fd;
         int status;
+        bool is_sealed, is_released;
         uv_async_t signalled;
         int n_signals_seen, n_signals_answered;         /* counted when last looked at; when the run was answered */
         uint64_t moved_us;      /* when the last byte, or signal, went through since then */
@@ -127,6 +128,40 @@ static void write_problem(struct run_verb *v, struct stream *s, const struct rv_
                 (void)put_and_wait(&sink, end, strlen(end));
 }
 
+static void end_if_over(struct run_verb *v)
+{
+        if (v->is_sealed && v->is_released)
+                rv_loop_stop(&v->session.loop);
+}
+
+static void on_released(void *ctx, struct rv_run *run)
+{
+        struct run_verb *v = ctx;
+
+        (void)run;
+        v->is_released = v->session.is_last = true;
+        end_if_over(v);
+}
+
+/* What went wrong was warned of. */
+static void on_sealed(void *arg, int r, const struct rv_error *err)
+{
+        struct run_verb *v = arg;
+
+        (void)r;
+        (void)err;
+        v->is_sealed = true;
+        end_if_over(v);
+}
+
+static void on_started(void *ctx, struct rv_run *run)
+{
+        struct run_verb *v = ctx;
+
+        (void)run;
+        rv_seal_prepare(v->session.seal);
+}
+
 static void unwatch_signals(struct run_verb *v);
 
 /* By now the outcome is on record. What asked for no reader's patience comes first. */
@@ -173,14 +208,8 @@ static void on_answered(void *ctx, struct rv_run *run)
         lose(v, v->options.is_json ? what : "output", "standard output", out_r);
         lose(v, "output", "standard error", err_r);
         lose(v, what, v->options.outcome, file_r);
-}
-
-static void on_released(void *ctx, struct rv_run *run)
-{
-        struct run_verb *v = ctx;
-
-        (void)run;
-        rv_loop_stop(&v->session.loop);
+        /* While what is left of the run is removed. */
+        rv_seal_start(v->session.seal, RV_SEAL_NEW, on_sealed, v);
 }
 
 static void on_signal(int number)
@@ -271,6 +300,7 @@ static int run_in_session(struct run_verb *v)
                 .value = v->options.request ? NULL : v->options.value,
                 .ctx = v,
                 .output = v->options.is_json ? NULL : on_output,
+                .started = on_started,
                 .answered = on_answered,
                 .released = on_released,
         };

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #define PASSWD_BYTES_MAX (4u << 20)
+#define ASK_MS 3000
 
 /* ---- With privilege ---- */
 
@@ -128,7 +129,7 @@ int session_prepare(struct session *s, const char *config_path, const char *tena
         r = rv_config_find(config_path, &file, err);
         /* First of all, so that it comes up while the rest here is done. */
         if (r == 0)
-                r = spawner_fork(file, &s->spawner_fd, &s->spawner_pid, err);
+                r = spawner_fork(file, SPAWNER_RUN, NULL, &s->spawner_fd, &s->spawner_pid, err);
         if (r == 0)
                 r = *file ? rv_config_load(file, &s->config, err) : rv_config_parse("", 0, "", &s->config, err);
         if (r < 0)
@@ -201,14 +202,20 @@ static int note_bundle(struct session *s, const struct rv_bundle *bundle, const 
         return r < 0 ? r : 0;
 }
 
-static int note_context(struct session *s, struct rv_error *err)
+static int note_config(struct session *s, struct rv_error *err)
 {
         _cleanup_(rv_json_unrefp) json_t *config = json_pack("{s:s}", "file", s->config->file);
         char digest[RV_SHA256_HEX_SIZE];
-        int r;
 
         rv_sha256_hex(s->config->text, s->config->text_bytes, digest);
-        r = rv_log_note_config(s->core.log, digest, config, err);
+        return rv_log_note_config(s->core.log, digest, config, err);
+}
+
+static int note_context(struct session *s, struct rv_error *err)
+{
+        int r;
+
+        r = note_config(s, err);
         if (r < 0)
                 return r;
         r = note_bundle(s, s->bundle, &s->bundle_error, NULL, err);
@@ -231,7 +238,33 @@ static void spawn_stop(void *ctx, uint64_t id)
         rv_spawn_client_stop(loop->spawn_client, id);
 }
 
-static int make_loop(struct session *s)
+static void on_answer(void *arg, const void *answer)
+{
+        struct session *s = arg;
+        const struct rv_sign_answer *a = answer;
+
+        /* So that its end and the record's writing go on at the same time. */
+        if (s->is_last && a && a->code == RV_SIGN_OK && a->n_signatures)
+                rv_spawn_client_hang_up(s->loop.spawn_client);
+        s->sign_cb(s->sign_arg, a);
+}
+
+/* For rv_seal. One question at a time: the client sees to that. */
+static int sign(void *ctx, const struct rv_sign_request *q, rv_sign_cb cb, void *arg)
+{
+        struct session *s = ctx;
+        int r;
+
+        r = rv_spawn_client_ask(s->loop.spawn_client, q, sizeof(*q), sizeof(struct rv_sign_answer), on_answer, s);
+        if (r < 0)
+                return rv_trace(r);
+        s->sign_cb = cb;
+        s->sign_arg = arg;
+        return 0;
+}
+
+/* The loop, the channel to the spawner, and what seals the log. */
+static int make_channel(struct session *s)
 {
         struct rv_spawn_client *client;
         int r;
@@ -246,6 +279,16 @@ static int make_loop(struct session *s)
         s->spawner_fd = -EBADF;
         s->spawner_pid = -1;
         s->loop.spawn_client = client;
+        return rv_trace(rv_seal_new(s->core.log, &s->loop.host, sign, s, &s->seal));
+}
+
+static int make_loop(struct session *s)
+{
+        int r;
+
+        r = make_channel(s);
+        if (r < 0)
+                return rv_trace(r);
         s->loop.host.spawn_start = spawn_start;
         s->loop.host.spawn_stop = spawn_stop;
         s->loop.host.has_private_uids = s->is_root;
@@ -292,11 +335,122 @@ int session_settle(struct session *s, bool *ret_is_log, struct rv_error *err)
         return r < 0 ? rv_error_set(err, r, "cannot make the event loop: %s", strerror(-r)) : 0;
 }
 
+/* ---- To sign, and nothing else ---- */
+
+int session_prepare_signing(struct session *s, const char *config_path, const char *key_file, struct rv_error *err)
+{
+        _cleanup_(rv_freep) char *file = NULL;
+        int r;
+
+        *s = (struct session){ .state_fd = -EBADF, .spawner_fd = -EBADF, .spawner_pid = -1 };
+        r = rv_config_find(config_path, &file, err);
+        if (r == 0)
+                r = spawner_fork(file, SPAWNER_SIGN, key_file, &s->spawner_fd, &s->spawner_pid, err);
+        if (r == 0)
+                r = *file ? rv_config_load(file, &s->config, err) : rv_config_parse("", 0, "", &s->config, err);
+        if (r < 0)
+                return r;
+        s->is_root = geteuid() == 0;
+        s->uid = find_loop_uid(s->config);
+        return open_state(s, err);
+}
+
+int session_settle_signing(struct session *s, struct rv_error *err)
+{
+        int r;
+
+        r = drop_privilege(s, err);
+        if (r == 0)
+                r = rv_log_open_at(s->state_fd, s->config->state_dir, &s->core.log, err);
+        if (r == 0)
+                r = note_config(s, err);
+        if (r < 0)
+                return r;
+        r = make_channel(s);
+        return r < 0 ? rv_error_set(err, r, "cannot make the event loop: %s", strerror(-r)) : 0;
+}
+
+struct waiting {
+        struct session *session;
+        struct rv_sign_answer *answer;
+        struct rv_error *err;
+        int r;
+        bool is_over;
+};
+
+static void on_asked(void *arg, const struct rv_sign_answer *answer)
+{
+        struct waiting *w = arg;
+
+        w->r = answer ? 0 : -EPIPE;
+        if (answer)
+                *w->answer = *answer;
+        w->is_over = true;
+        rv_loop_stop(&w->session->loop);
+}
+
+static void ignore_answer(void *arg, const struct rv_sign_answer *answer)
+{
+        (void)arg;
+        (void)answer;
+}
+
+static void on_patience(void *arg)
+{
+        struct waiting *w = arg;
+
+        w->r = -ETIMEDOUT;
+        w->is_over = true;
+        rv_loop_stop(&w->session->loop);
+}
+
+int session_ask(struct session *s, const struct rv_sign_request *q, struct rv_sign_answer *ret)
+{
+        struct waiting w = { .session = s, .answer = ret };
+        struct rv_host *host = &s->loop.host;
+        struct rv_host_timer *timer;
+        int r;
+
+        r = sign(s, q, on_asked, &w);
+        if (r == 0)
+                r = host->timer_start(host->ctx, ASK_MS, on_patience, &w, &timer);
+        if (r < 0)
+                return rv_trace(r);
+        while (!w.is_over)
+                rv_loop_run(&s->loop);
+        host->timer_stop(host->ctx, timer);
+        if (w.r == -ETIMEDOUT)
+                s->sign_cb = ignore_answer;
+        return w.r;
+}
+
+static void on_sealed(void *arg, int r, const struct rv_error *err)
+{
+        struct waiting *w = arg;
+
+        w->r = r;
+        if (r < 0)
+                rv_error_set(w->err, r, "%s", err->message);
+        w->is_over = true;
+        rv_loop_stop(&w->session->loop);
+}
+
+int session_seal(struct session *s, enum rv_seal_mode mode, struct rv_error *err)
+{
+        struct waiting w = { .session = s, .err = err };
+
+        rv_seal_start(s->seal, mode, on_sealed, &w);
+        while (!w.is_over)
+                rv_loop_run(&s->loop);
+        return w.r;
+}
+
 void session_close(struct session *s)
 {
         rv_core_fini(&s->core);
         if (s->has_loop) {
                 rv_spawn_client_close(s->loop.spawn_client);
+                rv_seal_free(s->seal);
                 rv_loop_fini(&s->loop);
         }
         rv_close(s->spawner_fd);      /* not served yet: it ends by itself */
