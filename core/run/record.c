@@ -1,11 +1,12 @@
 #include "run/run_private.h"
 
 #include "audit/live.h"
+#include "base/test_point.h"
 #include "policy/provenance.h"
 
 #include <string.h>
 
-/* The records of a run: `rejected`, or one decision and one outcome that points back to it. */
+/* The records of a run: `rejected`, or one decision and one outcome that points back to it. A replay's is in idempotency.c. */
 
 static void set(json_t *object, const char *name, const char *value)
 {
@@ -13,7 +14,7 @@ static void set(json_t *object, const char *name, const char *value)
                 json_object_set_new(object, name, json_string(value));
 }
 
-static json_t *begin(const struct rv_run *run)
+json_t *rv__record_begin(const struct rv_run *run)
 {
         json_t *body = json_object();
 
@@ -50,7 +51,7 @@ static size_t known_part(const struct rv_problem_fault *f)
 
 int rv__record_rejected(struct rv_run *run, struct rv_error *err)
 {
-        _cleanup_(rv_json_unrefp) json_t *body = begin(run);
+        _cleanup_(rv_json_unrefp) json_t *body = rv__record_begin(run);
         json_t *errors = json_array();
 
         for (size_t i = 0; i < run->problem->n_faults; i++) {
@@ -60,6 +61,9 @@ int rv__record_rejected(struct rv_run *run, struct rv_error *err)
                                                         rv_fault_code_name(f->code)));
         }
         json_object_set_new(body, "errors", errors);
+        json_object_set_new(body, "status", json_integer(run->problem->status));
+        if (run->key.hmac[0])
+                json_object_set_new(body, "key", rv__run_key_json(run));
         if (run->input.text)
                 json_object_set_new(body, "request", commit(run, run->input.text, run->input.text_bytes));
         return rv_trace(rv_log_append_synced(run->core->log, "rejected", body, NULL, err));
@@ -118,9 +122,17 @@ static json_t *commit_env(const struct rv_run *run)
         return env;
 }
 
+/* A decision that lets a run go on takes the key with it. */
+static int append_decision(struct rv_run *run, json_t *body, struct rv_error *err)
+{
+        if (run->request->idempotency_key && !run->is_refused && !run->evidence.stop)
+                return rv_trace(rv__run_claim(run, body, err));
+        return rv_trace(rv_log_append(run->core->log, "decision", body, NULL, err));
+}
+
 int rv__record_decision(struct rv_run *run, struct rv_error *err)
 {
-        _cleanup_(rv_json_unrefp) json_t *body = begin(run);
+        _cleanup_(rv_json_unrefp) json_t *body = rv__record_begin(run);
         const struct rv_request *q = run->request;
         char hex[RV_SHA256_HEX_SIZE];
         int r;
@@ -136,7 +148,7 @@ int rv__record_decision(struct rv_run *run, struct rv_error *err)
         if (q->stdin_bytes)
                 json_object_set_new(body, "stdin", commit(run, q->stdin_data, q->stdin_bytes));
         if (q->idempotency_key)
-                json_object_set_new(body, "key", commit(run, q->idempotency_key, strlen(q->idempotency_key)));
+                json_object_set_new(body, "key", rv__run_key_json(run));
         /* What the core refuses although policy allows: a ceiling, a capability, a budget. */
         if (run->is_refused)
                 set(body, "refused", rv_code_name(run->outcome.reason.code));
@@ -144,7 +156,7 @@ int rv__record_decision(struct rv_run *run, struct rv_error *err)
                 set(body, "refused", rv_code_name(RV_CODE_TIMEOUT));
         else if (run->backend && digest_plan(run, hex) == 0)
                 set(body, "plan_sha256", hex);
-        r = rv_log_append(run->core->log, "decision", body, NULL, err);
+        r = append_decision(run, body, err);
         if (r == 0 && !run->is_owed) {
                 run->is_owed = true;
                 rv_log_owe(run->core->log);
@@ -154,7 +166,7 @@ int rv__record_decision(struct rv_run *run, struct rv_error *err)
 
 static json_t *make_outcome(const struct rv_run *run)
 {
-        json_t *body = begin(run);
+        json_t *body = rv__record_begin(run);
         const struct rv_outcome *o = &run->outcome;
         char hex[RV_SHA256_HEX_SIZE];
 
@@ -187,6 +199,7 @@ static void leave_outcome(struct rv_run *run)
         _cleanup_(rv_json_unrefp) json_t *body = NULL;
 
         run->outcome.is_unrecorded = true;
+        rv__run_keep_outcome(run);
         body = make_outcome(run);
         if (run->is_owed)
                 (void)rv_log_leave(run->core->log, body);
@@ -197,9 +210,11 @@ enum rv_step rv__run_record(struct rv_run *run)
 {
         struct rv_error err = { 0 };
 
+        rv__run_keep_outcome(run);
         if (rv__record_outcome(run, &err) < 0) {
                 leave_outcome(run);
                 run->core->host->log(run->core->host->ctx, RV_LOG_WARNING, err.message);
         }
+        rv_test_point("outcome-record");
         return RV_STEP_NEXT;
 }
