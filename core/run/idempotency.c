@@ -88,9 +88,10 @@ static enum rv_step reject(struct rv_run *run, int status, const char *type, con
         run->problem = rv_problem_new(status, type, title);
         if (!run->problem)
                 return rv__run_fail(run, 500, "out of memory", "reeve ran out of memory while it looked for the idempotency key");
-        rv_problem_detail(run->problem, "%s", detail);
         if (status == 422)
                 rv_problem_add(run->problem, "/idempotency_key", RV_FAULT_CONFLICT, "%s", detail);
+        else
+                rv_problem_detail(run->problem, "%s", detail);
         if (rv__record_rejected(run, &err) < 0)
                 return rv__run_fail(run, 503, "the audit log cannot be written", err.message);
         return RV_STEP_ANSWER;
