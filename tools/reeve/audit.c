@@ -8,6 +8,7 @@ static const struct command {
         int (*run)(int argc, char **argv);
         const char *text;
 } commands[] = {
+        { "reconcile", audit_reconcile, "do decisions, outcomes, keys and stored outcomes go together?" },
         { NULL, NULL, NULL },
 };
 

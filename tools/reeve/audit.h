@@ -35,3 +35,6 @@ struct audit_place {
 int audit_place_open(const char *config, const char *dir, struct audit_place *ret, struct rv_error *err);
 /** audit_place_close() - release. Context: any. Ownership: takes the content. Return: none */
 void audit_place_close(struct audit_place *place);
+
+/* The commands. Context: start of the process. Ownership: borrow. Return: the exit status. */
+int audit_reconcile(int argc, char **argv);
