@@ -350,7 +350,7 @@ static void judge_files(struct reconciliation *c)
 
                 if (!d || (!d->is_concluded && !is_in_flight(c, d)))
                         tell(c, RECONCILE_stored_without_record, file->id, NULL, "");
-                else if (d->is_concluded && (file->error || memcmp(file->sha256, d->outcome_sha256, sizeof(file->sha256)) != 0))
+                else if (d->is_concluded && d->outcome_seq < c->last_look_seq && (file->error || memcmp(file->sha256, d->outcome_sha256, sizeof(file->sha256)) != 0))
                         tell(c, RECONCILE_stored_differs, file->id, &d->outcome_seq, file->error ? strerror(file->error) : "");
         }
 }
