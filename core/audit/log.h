@@ -103,6 +103,26 @@ bool rv_log_kind_is_known(const char *kind);
 int rv_log_append(struct rv_log *log, const char *kind, json_t *body, uint64_t *ret_seq, struct rv_error *err);
 
 /**
+ * rv_log_check_fn - may the record be appended to the log as it is now?
+ *
+ * Called with the log's lock held and its tail read; must neither append nor take long, as all writers wait.
+ *
+ * Return: 0 it may; else what rv_log_append_if() returns
+ */
+typedef int (*rv_log_check_fn)(void *ctx, struct rv_log *log, struct rv_error *err);
+
+/**
+ * rv_log_append_if() - write one record unless something in the log stands against it
+ * @check: asked between the locking and the writing, so that no other record comes in between
+ *
+ * Context:   may block
+ * Ownership: borrows
+ * Return:    0; what @check returned, and nothing is written; as rv_log_append()
+ */
+int rv_log_append_if(struct rv_log *log, const char *kind, json_t *body, rv_log_check_fn check, void *ctx, uint64_t *ret_seq,
+        struct rv_error *err);
+
+/**
  * rv_log_sync() - make all records that this log object has appended durable
  *
  * Takes no lock, so others go on appending meanwhile. Without an append before it does nothing. Of several writers

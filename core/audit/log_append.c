@@ -139,7 +139,8 @@ int rv_log_append_locked(struct rv_log *log, const char *kind, json_t *body, str
         return rv_trace(write_record(log, kind, body, ret, err));
 }
 
-int rv_log_append(struct rv_log *log, const char *kind, json_t *body, uint64_t *ret_seq, struct rv_error *err)
+int rv_log_append_if(struct rv_log *log, const char *kind, json_t *body, rv_log_check_fn check, void *ctx, uint64_t *ret_seq,
+        struct rv_error *err)
 {
         _cleanup_(rv_log_unlockp) struct rv_log *locked = NULL;
         struct rv_log_spot spot;
@@ -149,12 +150,24 @@ int rv_log_append(struct rv_log *log, const char *kind, json_t *body, uint64_t *
         if (r < 0)
                 return rv_trace(r);
         locked = log;
+        if (check) {
+                r = rv_log_read_tail(log, err);
+                if (r == 0)
+                        r = check(ctx, log, err);
+                if (r != 0)
+                        return r < 0 ? rv_trace(r) : r;
+        }
         r = rv_log_append_locked(log, kind, body, &spot, err);
         if (r < 0)
                 return rv_trace(r);
         if (ret_seq)
                 *ret_seq = spot.seq;
         return 0;
+}
+
+int rv_log_append(struct rv_log *log, const char *kind, json_t *body, uint64_t *ret_seq, struct rv_error *err)
+{
+        return rv_trace(rv_log_append_if(log, kind, body, NULL, NULL, ret_seq, err));
 }
 
 uint64_t rv_log_n_durable(const struct rv_log *log)

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define READ_BYTES ((size_t)256 << 10)
@@ -122,6 +123,48 @@ int rv_log_reader_next(struct rv_log_reader *r, const char **ret_line, size_t *r
                         return rv_trace(e);
                 is_final = false;
         }
+}
+
+int rv_log_read_line(struct rv_log *log, const char *segment, uint64_t offset, size_t n, struct rv_buf *out, struct rv_error *err)
+{
+        _cleanup_(rv_closep) int fd = -EBADF;
+        size_t n_before = offset ? 1 : 0, want = n_before + n + 1;
+        const char *line;
+        ssize_t got;
+
+        out->size = 0;
+        if (n > RV_LOG_RECORD_BYTES_MAX || offset > INT64_MAX - want)
+                return 0;
+        fd = openat(log->audit_fd, segment, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        if (fd < 0)
+                return errno == ENOENT ? 0 : rv_log_fail(log, err, rv_raise(-errno), segment, "cannot read");
+        if (rv_buf_reserve(out, want) < 0)
+                return rv_log_fail(log, err, rv_raise(-ENOMEM), segment, "cannot read");
+        do
+                got = pread(fd, out->data, want, (off_t)(offset - n_before));
+        while (got < 0 && errno == EINTR);
+        if (got < 0)
+                return rv_log_fail(log, err, rv_raise(-errno), segment, "cannot read");
+        line = out->data + n_before;
+        if ((size_t)got != want || (n_before && out->data[0] != '\n') || line[n] != '\n' || memchr(line, '\n', n))
+                return 0;
+        memmove(out->data, line, n);
+        out->size = n;
+        return 1;
+}
+
+int rv_log_end(struct rv_log *log, char ret_segment[RV_LOG_SEGMENT_NAME_SIZE], uint64_t *ret_size, struct rv_error *err)
+{
+        struct stat st;
+        int r;
+
+        r = rv_log_segment_before(log, NULL, ret_segment, err);
+        if (r <= 0)
+                return rv_trace(r);
+        if (fstatat(log->audit_fd, ret_segment, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                return rv_log_fail(log, err, rv_raise(-errno), ret_segment, "cannot look at the file");
+        *ret_size = (uint64_t)st.st_size;
+        return 1;
 }
 
 void rv_log_reader_close(struct rv_log_reader *r)

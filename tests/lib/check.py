@@ -281,6 +281,8 @@ def crash(c, name, is_long):
     show = {"show": r"^(log|seed|quarantine|descriptors): |: left out"}
     c.step("crash at points", kills + [reeve_of("points"), "--points"], needs=["build points"], **show)
     c.step(f"crash {n} kills", kills + [reeve_of(name), "--kills", str(n)], needs=[f"build {name}"], **show)
+    c.step("crash keys", [PYTHON, "tests/crash/keys.py", "--reeve", reeve_of("points"), "--steps", "2000" if is_long else "300"], needs=["build points"],
+           timeout_s=1200, **show)
     c.step("crash hosts", [PYTHON, "tests/crash/hosts.py", "--reeve", reeve_of(name), "--points", reeve_of("points")],
            needs=[f"build {name}", "build points"], **show)
 

@@ -18,6 +18,7 @@ static const struct command {
         { "checkpoint", audit_checkpoint, "seal the log now, and print the checkpoint" },
         { "keygen", audit_keygen, "make a key to sign the log with" },
         { "rotate", audit_rotate, "change the key that signs the log" },
+        { "reconcile", audit_reconcile, "do decisions, outcomes, keys and stored outcomes go together?" },
         { NULL, NULL, NULL },
 };
 

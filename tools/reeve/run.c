@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #define FILES_MIN 64            /* descriptors: some 40 are in use at most */
+#define EXIT_CANCELLED 130
+#define EXIT_SHUTDOWN 143
 #define PATIENCE_US 2000000     /* after a signal, for a reader that stands still */
 
 struct run_verb {
@@ -54,14 +56,16 @@ static void on_flow_out(void *arg, bool is_flowing)
 {
         struct run_verb *v = arg;
 
-        rv_run_flow(v->run, RV_STREAM_STDOUT, is_flowing);
+        if (v->run)     /* else an outcome of before is given again: there is no program to wait */
+                rv_run_flow(v->run, RV_STREAM_STDOUT, is_flowing);
 }
 
 static void on_flow_err(void *arg, bool is_flowing)
 {
         struct run_verb *v = arg;
 
-        rv_run_flow(v->run, RV_STREAM_STDERR, is_flowing);
+        if (v->run)
+                rv_run_flow(v->run, RV_STREAM_STDERR, is_flowing);
 }
 
 /*
@@ -164,6 +168,16 @@ static void on_started(void *ctx, struct rv_run *run)
 
 static void unwatch_signals(struct run_verb *v);
 
+/* A wait for another run that a signal ended is told as a run that it ended. */
+static int problem_status(const struct rv_problem *problem)
+{
+        if (problem->status == 422)
+                return EXIT_USAGE;
+        if (problem->status == 409 && n_signals)
+                return last_signal == SIGTERM ? EXIT_SHUTDOWN : EXIT_CANCELLED;
+        return EXIT_REEVE;
+}
+
 /* By now the outcome is on record. What asked for no reader's patience comes first. */
 static void on_answered(void *ctx, struct rv_run *run)
 {
@@ -198,10 +212,10 @@ static void on_answered(void *ctx, struct rv_run *run)
         err_r = stream_finish(&v->err);
         unwatch_signals(v);
         if (problem) {
-                v->status = problem->status == 422 ? EXIT_USAGE : EXIT_REEVE;
+                v->status = problem_status(problem);
                 if (!v->options.is_json)
                         print_problem(problem);
-                else if (v->status == EXIT_REEVE)
+                else if (v->status != EXIT_USAGE)
                         say("%s: %s", problem->title, problem->detail);
         } else
                 v->status = rv_outcome_exit_status(&outcome->reason);
@@ -295,6 +309,8 @@ static int run_in_session(struct run_verb *v)
                 .shadow = s->shadow,
                 .shadow_error = s->shadow_error.message,
                 .backend = v->options.backend,
+                .has_wait = v->options.has_wait,
+                .wait_s = v->options.wait_s,
                 .text = v->options.request ? text.data : NULL,
                 .text_bytes = text.size,
                 .value = v->options.request ? NULL : v->options.value,
