@@ -60,6 +60,7 @@ int rv__record_rejected(struct rv_run *run, struct rv_error *err)
                                                         rv_fault_code_name(f->code)));
         }
         json_object_set_new(body, "errors", errors);
+        json_object_set_new(body, "status", json_integer(run->problem->status));
         if (run->input.text)
                 json_object_set_new(body, "request", commit(run, run->input.text, run->input.text_bytes));
         return rv_trace(rv_log_append_synced(run->core->log, "rejected", body, NULL, err));

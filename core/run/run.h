@@ -49,6 +49,7 @@ struct rv_run_input {
         const struct rv_bundle *bundle;        /* NULL: it could not be loaded, */
         const char *bundle_error;              /* for this reason, and every run is denied */
         const char *backend;                   /* asked for on the command line, or NULL */
+        const char *unavailable;               /* why nothing may run for now, or NULL */
         const char *principal, *request_id, *trace_id;   /* or NULL */
         const char *text;                      /* the request as JSON text, or */
         size_t text_bytes;

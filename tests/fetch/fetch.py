@@ -353,7 +353,8 @@ def main():
     HELPER[0] = os.path.abspath(sys.argv[1])
     with tempfile.TemporaryDirectory() as place, Server(behave) as s, Server(behave) as other:
         os.chmod(place, 0o755)
-        is_sanitized = b"__asan_init" in open(HELPER[0], "rb").read()
+        with open(HELPER[0], "rb") as f:
+            is_sanitized = b"__asan_init" in f.read()
         for f in (answering, hostile_headers, sizes, trouble, usage):
             f(s)
         redirects(s, other)

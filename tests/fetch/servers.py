@@ -56,6 +56,7 @@ class Server:
         return self
 
     def __exit__(self, *_):
+        self.listener.shutdown(socket.SHUT_RDWR)    # or a thread that waits in accept() would keep it
         self.listener.close()
 
     def accept(self):

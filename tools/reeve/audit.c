@@ -8,6 +8,7 @@ static const struct command {
         int (*run)(int argc, char **argv);
         const char *text;
 } commands[] = {
+        { "send", audit_send, "deliver the log to its second place, now" },
         { NULL, NULL, NULL },
 };
 

@@ -12,6 +12,8 @@
 
 #include "reeve.h"
 
+int audit_send(int argc, char **argv);
+
 /* Where a log lies. */
 struct audit_place {
         char *path;              /* of the directory with the segments, for messages */

@@ -263,6 +263,7 @@ static int run_in_session(struct run_verb *v)
                 .tenant = s->tenant->name,
                 .bundle = s->bundle,
                 .bundle_error = s->bundle_error.message,
+                .unavailable = session_unavailable(s),
                 .backend = v->options.backend,
                 .text = v->options.request ? text.data : NULL,
                 .text_bytes = text.size,
