@@ -161,7 +161,7 @@ static void mark_that_does_not_fit_begins_again(void **state)
         static const char zeros[] = "0000000000000000000000000000000000000000000000000000000000000000";
         _cleanup_(rv_log_closep) struct rv_log *log = open_log(state);
         struct rv_config_sink c = config_of(state, "file", "out");
-        char other[512], good[512] = "";
+        char other[512], good[512] = "", forged[512];
         struct rv_buf mark = { 0 };
 
         for (int i = 0; i < 3; i++)
@@ -171,9 +171,11 @@ static void mark_that_does_not_fit_begins_again(void **state)
         memcpy(good, mark.data, mark.size);
         rv_buf_fini(&mark);
         snprintf(other, sizeof(other), "00000000000000000000.jsonl 0 10 0 %s\n", zeros);
-        for (size_t i = 0; i < 9; i++) {
+        /* The right place, another line: a log that was made anew has the same names and sizes. */
+        snprintf(forged, sizeof(forged), "%.*s %s\n", (int)(strrchr(good, ' ') - good), good, zeros);
+        for (size_t i = 0; i < 10; i++) {
                 const char *const marks[] = { "", "x", "00000000000000000000.jsonl", other, "00000000000000000007.jsonl 0 10 0 a\n",
-                                              "../../../../../../etc/passwd 0 10 0 a\n", NULL, "00000000000000000000.jsonl 99999999999999999999999 9 9 a\n", good };
+                                              "../../../../../../etc/passwd 0 10 0 a\n", NULL, "00000000000000000000.jsonl 99999999999999999999999 9 9 a\n", forged, good };
                 uint64_t whole;
 
                 assert_int_equal(unlink(tmp_path(state, "out")), 0);
