@@ -63,6 +63,16 @@ struct rv_config_tenant {
         unsigned runtime_line;              /* where `runtime` stands; 0 if it does not */
 };
 
+/* The second place of the audit log (audit/sink.h). */
+struct rv_config_sink {
+        const char *to;                     /* "file:PATH", "command:PATH WORD…" or an https address; NULL: there is none */
+        bool has_records;                   /* every record; else checkpoints alone */
+        const char *behind;                 /* "wait" or "deny" */
+        uint64_t lag_max_bytes, timeout_ms;
+        const char *ca, *header_file;       /* or NULL */
+        unsigned line;                      /* where `audit.sink` stands; 0 if it does not */
+};
+
 struct rv_config {
         const char *file;                   /* as it was named; "" if built in */
         const char *text;                   /* the file's bytes; a NUL follows */
@@ -92,6 +102,7 @@ struct rv_config {
                 struct rv_config_list redact;
                 uint64_t segment_max_bytes;
                 const char *key;            /* absolute path, or NULL: keys/ed25519 in state_dir */
+                struct rv_config_sink sink;
         } audit;
         struct rv_arena arena;              /* private */
 };

@@ -92,12 +92,24 @@
           "size of the layer store above which old layers are removed") \
         X("audit.key",                   PATH,          IN_ROOT(audit.key),             NULL, \
           "file of the key that signs the audit log, read by the spawner alone; without it `STATE/keys/ed25519`") \
-        X("audit.sink",                  REFUSED,       NOWHERE,                        NULL, \
-          "audit sinks") \
         X("audit.redact",                REDACT,        IN_ROOT(audit.redact),          NULL, \
           "what records hide: pointers into them; `*` stands for any member or element") \
         X("audit.segment_max",           SEGMENT,       IN_ROOT(audit.segment_max_bytes), "64MiB", \
           "size of a file of the log from which on the next record begins another one") \
+        X("audit.sink.to",               SINK,          IN_ROOT(audit.sink.to),         NULL, \
+          "where the log goes besides: `file:PATH`, `command:PATH WORD…` (its standard input; no shell) or an `https://` address") \
+        X("audit.sink.records",          BOOL,          IN_ROOT(audit.sink.has_records), "false", \
+          "true: every record; else checkpoints alone") \
+        X("audit.sink.behind",           BEHIND,        IN_ROOT(audit.sink.behind),     "wait", \
+          "what a run does when more than `lag_max` is not delivered: `wait` for it, for `phases.queue` at most, or `deny`") \
+        X("audit.sink.lag_max",          SIZE,          IN_ROOT(audit.sink.lag_max_bytes), "16MiB", \
+          "how much of the log may be undelivered before a run starts") \
+        X("audit.sink.timeout",          DURATION,      IN_ROOT(audit.sink.timeout_ms), "10s", \
+          "budget for delivering what a run has left, and for each batch") \
+        X("audit.sink.ca",               PATH,          IN_ROOT(audit.sink.ca),         NULL, \
+          "file of certificates to trust for an `https://` address, and no other") \
+        X("audit.sink.header_file",      PATH,          IN_ROOT(audit.sink.header_file), NULL, \
+          "file of HTTP headers to send along, one `Name: value` a line; readable by its owner alone") \
         X("admission.*",                 REFUSED,       NOWHERE,                        NULL, \
           "admission control")
 /* clang-format on */

@@ -96,6 +96,13 @@ static const char *set_scalar(struct rv_config_parser *p, const struct rv_config
                 return rv_config_read_pids(text, field);
         case RV_CONFIG_CPUS:
                 return rv_config_read_cpus(text, field);
+        case RV_CONFIG_SINK:
+                return set_text(p, text, rv_config_check_sink(text), field);
+        case RV_CONFIG_BEHIND:
+                return set_text(p, text, rv_config_check_behind(text), field);
+        case RV_CONFIG_BOOL:
+                *(bool *)field = strcmp(text, "true") == 0;
+                return NULL;
         case RV_CONFIG_UID_RANGE:
                 return rv_config_read_uid_range(text, &p->config->uid_first, &p->config->uid_last);
         default:
@@ -122,7 +129,7 @@ static int refuse_kind(struct rv_config_parser *p, const struct rv_config_key *k
                 if (key->type == RV_CONFIG_DURATION || key->type == RV_CONFIG_SIZE || key->type == RV_CONFIG_SEGMENT)
                         return rv_config_fail(p, node->line, "%s needs a unit: write it as `%s` is written", key->path,
                                               key->otherwise);
-                cure = is_number_key(key) ? "" : "; quote it if it is meant as text";
+                cure = is_number_key(key) || key->type == RV_CONFIG_BOOL ? "" : "; quote it if it is meant as text";
                 break;
         case RV_YAML_STRING:
                 cure = "; remove the quotes";
@@ -131,7 +138,7 @@ static int refuse_kind(struct rv_config_parser *p, const struct rv_config_key *k
                 break;
         }
         return rv_config_fail(p, node->line, "%s needs %s, not %s%s", key->path,
-                              key->type == RV_CONFIG_PIDS ? "a whole number" : is_number_key(key) ? "a number" : "text",
+                              key->type == RV_CONFIG_BOOL ? "true or false" : key->type == RV_CONFIG_PIDS ? "a whole number" : is_number_key(key) ? "a number" : "text",
                               rv_yaml_kind_text(node->kind), cure);
 }
 
@@ -141,6 +148,8 @@ static int take_scalar(struct rv_config_parser *p, const struct rv_config_key *k
         const char *why;
 
         is_fit |= key->type == RV_CONFIG_CPUS && node->kind == RV_YAML_REAL;
+        if (key->type == RV_CONFIG_BOOL)
+                is_fit = node->kind == RV_YAML_BOOL;
         if (!is_fit)
                 return refuse_kind(p, key, node);
         why = set_scalar(p, key, node->text);

@@ -236,6 +236,33 @@ const char *rv_config_check_url(const char *s)
         return is_authority(s, n) ? NULL : why;
 }
 
+const char *rv_config_check_sink(const char *s)
+{
+        static const char why[] = "`file:` or `command:` and an absolute path, or an address that begins with https:// and a host";
+        char path[PATH_BYTES_MAX + 1];
+        size_t n;
+
+        if (strncmp(s, "https://", 8) == 0)
+                return rv_config_check_url(s) ? why : NULL;
+        if (strncmp(s, "file:", 5) == 0)
+                return rv_config_check_path(s + 5) || s[strlen(s) - 1] == '/' ? why : NULL;
+        if (strncmp(s, "command:", 8) != 0 || has_control(s))
+                return why;
+        n = strcspn(s + 8, " ");
+        if (n > PATH_BYTES_MAX)
+                return why;
+        memcpy(path, s + 8, n);
+        path[n] = 0;
+        return rv_config_check_path(path) ? why : NULL;
+}
+
+const char *rv_config_check_behind(const char *s)
+{
+        static const char *const words[] = { "wait", "deny" };
+
+        return one_of(s, words, RV_N_ELEMENTS(words), "`wait` or `deny`");
+}
+
 const char *rv_config_check_host(const char *s)
 {
         if (strstr(s, "://"))

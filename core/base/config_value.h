@@ -21,6 +21,10 @@ const char *rv_config_check_expose(const char *text);
 const char *rv_config_check_text(const char *text);
 /** rv_config_check_network() - a network mode. Context: any. Ownership: borrows. Return: see above */
 const char *rv_config_check_network(const char *text);
+/** rv_config_check_sink() - `file:PATH`, `command:PATH WORD…` or https://. Context: any. Ownership: borrows. Return: see above */
+const char *rv_config_check_sink(const char *text);
+/** rv_config_check_behind() - what to do when the second place of the log is behind. Context: any. Ownership: borrows. Return: see above */
+const char *rv_config_check_behind(const char *text);
 /** rv_config_check_language() - a language. Context: any. Ownership: borrows. Return: see above */
 const char *rv_config_check_language(const char *text);
 /** rv_config_check_url() - http:// or https:// with a host. Context: any. Ownership: borrows. Return: see above */

@@ -51,6 +51,7 @@ struct rv_run_input {
         const struct rv_bundle *shadow;        /* judges too and decides nothing; NULL: none, */
         const char *shadow_error;              /* or it could not be loaded, for this reason ("" or NULL: none) */
         const char *backend;                   /* asked for on the command line, or NULL */
+        const char *unavailable;               /* why nothing may run for now, or NULL */
         const char *principal, *request_id, *trace_id;   /* or NULL */
         bool has_wait;                         /* for a run in flight with the same idempotency key: */
         uint32_t wait_s;                       /* so long at most, else for the request's timeout_s */

@@ -46,6 +46,11 @@ static void check_defaults(const struct rv_config *c)
         assert_int_equal(c->phases.resolve_ms, 120000);
         assert_int_equal(c->phases.prepare_ms, 120000);
         assert_int_equal(c->phases.start_ms, 10000);
+        assert_null(c->audit.sink.to);
+        assert_false(c->audit.sink.has_records);
+        assert_string_equal(c->audit.sink.behind, "wait");
+        assert_int_equal(c->audit.sink.lag_max_bytes, 16 << 20);
+        assert_int_equal(c->audit.sink.timeout_ms, 10000);
         assert_int_equal(c->phases.collect_ms, 2000);
         assert_int_equal(c->phases.teardown_ms, 5000);
         assert_int_equal(c->packages.resolve_ttl_ms, 86400000);

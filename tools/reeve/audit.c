@@ -19,6 +19,7 @@ static const struct command {
         { "keygen", audit_keygen, "make a key to sign the log with" },
         { "rotate", audit_rotate, "change the key that signs the log" },
         { "reconcile", audit_reconcile, "do decisions, outcomes, keys and stored outcomes go together?" },
+        { "send", audit_send, "deliver the log to its second place, now" },
         { NULL, NULL, NULL },
 };
 

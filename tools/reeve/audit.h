@@ -22,6 +22,7 @@ int audit_prove(int argc, char **argv);
 int audit_reconcile(int argc, char **argv);
 int audit_replay(int argc, char **argv);
 int audit_rotate(int argc, char **argv);
+int audit_send(int argc, char **argv);
 int audit_show(int argc, char **argv);
 int audit_verify(int argc, char **argv);
 

@@ -81,6 +81,7 @@ static bool try_run(struct doctor *d, const char *language, const char *source)
                 .bundle_error = d->session.bundle_error.message,
                 .shadow = d->session.shadow,
                 .shadow_error = d->session.shadow_error.message,
+                .unavailable = session_unavailable(&d->session),
                 .value = request,
                 .ctx = d,
                 .answered = on_answered,
@@ -190,6 +191,25 @@ static int probe_session(struct doctor *d, const char *config, const char *tenan
         return 0;
 }
 
+static void probe_sink(struct doctor *d)
+{
+        const struct rv_config_sink *c = &d->session.config->audit.sink;
+        char text[2048], last[RV_ERROR_MESSAGE_MAX] = "";
+        struct rv_error err = { 0 };
+        uint64_t lag = 0;
+
+        if (!d->session.sink)
+                return;
+        if (rv_sink_lag(d->session.core.log, &lag, &err) < 0) {
+                row(d, MISSING, "audit sink", err.message);
+                return;
+        }
+        (void)rv_sink_last_error(d->session.core.log, last, sizeof(last));
+        snprintf(text, sizeof(text), "%s, %s; %llu bytes of the log not delivered, %llu allowed%s%s", rv_sink_name(d->session.sink),
+                 c->has_records ? "every record" : "checkpoints", (unsigned long long)lag, (unsigned long long)c->lag_max_bytes, *last ? "; last error: " : "", last);
+        row(d, lag > c->lag_max_bytes ? MISSING : *last ? NOTE : GOOD, "audit sink", text);
+}
+
 static void probe_capabilities(struct doctor *d)
 {
         static const char *const names[] = {
@@ -280,6 +300,7 @@ int verb_doctor(int argc, char **argv)
         row(&d, NOTE, "kernel", text);
         probe_host(&d, config);
         if (probe_session(&d, config, tenant) == 0) {
+                probe_sink(&d);
                 probe_runs(&d);
                 probe_capabilities(&d);
                 seal(&d);

@@ -308,6 +308,7 @@ static int run_in_session(struct run_verb *v)
                 .bundle_error = s->bundle_error.message,
                 .shadow = s->shadow,
                 .shadow_error = s->shadow_error.message,
+                .unavailable = session_unavailable(s),
                 .backend = v->options.backend,
                 .has_wait = v->options.has_wait,
                 .wait_s = v->options.wait_s,

@@ -141,6 +141,8 @@ int session_prepare(struct session *s, const char *config_path, const char *tena
                 return rv_error_set(err, -ENOENT, "no tenant %s in the configuration %s; add tenants.%s or choose another by --tenant",
                                     tenant ? tenant : "local", *file ? file : "(built in)", tenant ? tenant : "local");
         r = open_state(s, err);
+        if (r == 0)
+                r = session_sink_open(s, err);
         if (r < 0)
                 return r;
         load_bundle(s);
@@ -331,6 +333,7 @@ int session_settle(struct session *s, bool *ret_is_log, struct rv_error *err)
         if (r < 0)
                 return r;
         *ret_is_log = false;
+        session_sink_gate(s);
         r = make_loop(s);
         return r < 0 ? rv_error_set(err, r, "cannot make the event loop: %s", strerror(-r)) : 0;
 }
@@ -454,6 +457,8 @@ void session_close(struct session *s)
                 rv_loop_fini(&s->loop);
         }
         rv_close(s->spawner_fd);      /* not served yet: it ends by itself */
+        session_sink_send(s);
+        rv_sink_close(s->sink);
         rv_log_close(s->core.log);
         rv_close(s->state_fd);
         rv_bundle_free(s->bundle);

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "audit/seal.h"
+#include "audit/sink.h"
 #include "loop/loop.h"
 #include "run/run.h"
 #include "spawn_client.h"
@@ -37,6 +38,9 @@ struct session {
         bool is_last;                    /* what the signer signs next is the last that is wanted of the spawner */
         rv_sign_cb sign_cb;              /* of the question that the signer has not answered */
         void *sign_arg;
+        struct rv_sink *sink;            /* NULL: the log has no second place */
+        struct rv_error behind;          /* set: the second place is too far behind, and nothing may run */
+        bool has_complained;             /* of the second place: once is enough */
 };
 
 /**
@@ -70,3 +74,12 @@ int session_seal(struct session *s, enum rv_seal_mode mode, struct rv_error *err
 
 /** session_close() - end everything, the spawner last. Context: no run left. Ownership: takes the content. Return: none */
 void session_close(struct session *s);
+
+/** session_sink_open() - the log's second place, if there is one. Context: session_prepare(). Ownership: @s's. Return: 0; -ENOMEM */
+int session_sink_open(struct session *s, struct rv_error *err);
+/** session_sink_gate() - is the second place so far behind that nothing may run? It is waited for, if the configuration says so; `behind` tells. Context: session_settle(), the log is open; blocks for phases.queue at most. Ownership: borrows. Return: none */
+void session_sink_gate(struct session *s);
+/** session_sink_send() - deliver what this process has left in the log, within audit.sink.timeout; a failure is said on standard error. Context: session_close(), the log is open. Ownership: borrows. Return: none */
+void session_sink_send(struct session *s);
+/** session_unavailable() - for struct rv_run_input. Context: after session_settle(). Ownership: borrowed from @s. Return: the text or NULL */
+const char *session_unavailable(const struct session *s);
