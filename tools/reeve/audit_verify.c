@@ -132,7 +132,7 @@ static void print_seal(const struct rv_verify_result *r)
                 print_text("sealed    %" PRIu64 " checkpoint%s; the last one covers %" PRIu64 " records, is record %" PRIu64 " and %s old", r->n_checkpoints, r->n_checkpoints == 1 ? "" : "s",
                         r->last.size, r->last_seq, age(r->last_time_us, text));
         else
-                print_text("sealed    nothing: there is no checkpoint");
+                print_text("sealed    nothing: there is no checkpoint, and whoever can write the log can have made all of it");
         if (r->n_unsealed)
                 print_text("unsealed  %" PRIu64 " record%s at the end, the first %s old; a changed last record, or a cut-off end, shows only by --expect", r->n_unsealed, r->n_unsealed == 1 ? "" : "s", age(r->unsealed_time_us, text));
         if (r->incomplete_bytes)
