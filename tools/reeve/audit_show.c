@@ -237,7 +237,7 @@ static int show_log(struct show *show, const struct audit_place *place, struct r
         struct audit_runs runs = { .filter = show->filter, .tell = on_entry, .ctx = show };
         struct rv_log_files files;
         struct audit_record record;
-        struct rv_log_lines lines;
+        struct rv_log_lines lines = { .fd = -EBADF };
         const char *line;
         size_t n;
         int r;
