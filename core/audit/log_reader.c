@@ -128,7 +128,8 @@ int rv_log_reader_next(struct rv_log_reader *r, const char **ret_line, size_t *r
         }
 }
 
-int rv_log_read_line(struct rv_log *log, const char *segment, uint64_t offset, size_t n, struct rv_buf *out, struct rv_error *err)
+int rv_log_read_line(
+        struct rv_log *log, const char *segment, uint64_t offset, size_t n, struct rv_buf *out, struct rv_error *err)
 {
         _cleanup_(rv_closep) int fd = -EBADF;
         size_t n_before = offset ? 1 : 0, want = n_before + n + 1;

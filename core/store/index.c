@@ -93,7 +93,8 @@ static int make_anew(struct rv_index *x, struct rv_error *err)
 
 /* ---- Questions ---- */
 
-static int ask(struct rv_index *x, const uint8_t key[RV_SHA256_SIZE], uint64_t max_bytes, struct rv_index_key *ret, struct rv_error *err)
+static int ask(struct rv_index *x, const uint8_t key[RV_SHA256_SIZE], uint64_t max_bytes, struct rv_index_key *ret,
+        struct rv_error *err)
 {
         int r;
 
@@ -114,7 +115,8 @@ static int read_key(const char *hex, uint8_t ret[RV_SHA256_SIZE])
         return rv_record_hex(&text, RV_SHA256_SIZE, ret) ? 0 : rv_raise(-EINVAL);
 }
 
-int rv_index_find(struct rv_index *x, const char key[RV_SHA256_HEX_SIZE], struct rv_index_key *ret, struct rv_error *err)
+int rv_index_find(
+        struct rv_index *x, const char key[RV_SHA256_HEX_SIZE], struct rv_index_key *ret, struct rv_error *err)
 {
         uint8_t bytes[RV_SHA256_SIZE];
         int r;
@@ -133,7 +135,8 @@ int rv_index_find(struct rv_index *x, const char key[RV_SHA256_HEX_SIZE], struct
         return rv__index_fail(x, err, rv_raise(-EBADMSG), "is broken again right after it was made anew from the log");
 }
 
-int rv_index_find_locked(struct rv_index *x, const char key[RV_SHA256_HEX_SIZE], struct rv_index_key *ret, struct rv_error *err)
+int rv_index_find_locked(
+        struct rv_index *x, const char key[RV_SHA256_HEX_SIZE], struct rv_index_key *ret, struct rv_error *err)
 {
         uint8_t bytes[RV_SHA256_SIZE];
         int r;

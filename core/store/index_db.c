@@ -205,7 +205,8 @@ static const char *const texts[RV__INDEX_STATEMENTS] = {
 sqlite3_stmt *rv__index_statement(struct rv_index *x, enum rv__index_statement which)
 {
         if (!x->statements[which])
-                (void)sqlite3_prepare_v3(x->db, texts[which], -1, SQLITE_PREPARE_PERSISTENT, &x->statements[which], NULL);
+                (void)sqlite3_prepare_v3(
+                        x->db, texts[which], -1, SQLITE_PREPARE_PERSISTENT, &x->statements[which], NULL);
         return x->statements[which];
 }
 
@@ -277,10 +278,11 @@ static bool take_cursor(struct rv_index *x, sqlite3_stmt *s, const struct rv_buf
         struct rv__index_cursor *c = &x->cursor;
         uint64_t has_line, n;
 
-        if ((!boot_id->size && !x->n_made) || !is_text(s, 0, x->log->id) || !is_text(s, 1, boot_id->size ? boot_id->data : "") || !rv__index_number(s, 2, &has_line) ||
-            !rv__index_number(s, 3, &c->line.segment) || !rv__index_number(s, 4, &c->line.offset) || !rv__index_number(s, 5, &n) ||
-            !rv__index_blob(s, 6, sizeof(c->line_sha256), c->line_sha256) || !rv__index_blob(s, 7, sizeof(c->sums), c->sums) ||
-            !rv__index_blob(s, 8, sizeof(self), self))
+        if ((!boot_id->size && !x->n_made) || !is_text(s, 0, x->log->id) ||
+                !is_text(s, 1, boot_id->size ? boot_id->data : "") || !rv__index_number(s, 2, &has_line) ||
+                !rv__index_number(s, 3, &c->line.segment) || !rv__index_number(s, 4, &c->line.offset) ||
+                !rv__index_number(s, 5, &n) || !rv__index_blob(s, 6, sizeof(c->line_sha256), c->line_sha256) ||
+                !rv__index_blob(s, 7, sizeof(c->sums), c->sums) || !rv__index_blob(s, 8, sizeof(self), self))
                 return false;
         c->has_line = has_line;
         c->line.n = n;

@@ -7,9 +7,16 @@
 #include "store/outcomes.h"
 
 static const struct rv_observation ok = { .started = RV_STARTED_YES, .has_wait_status = 1, .is_teardown_complete = 1 },
-                                   exit_7 = { .started = RV_STARTED_YES, .has_wait_status = 1, .wait_status = 7 << 8, .is_teardown_complete = 1 },
-                                   no_setup = { .started = RV_STARTED_NO, .fault = RV_BACKEND_FAULT_SETUP, .fault_errno = EPERM, .fault_step = "mount /proc",
-                                                .fault_text = "cannot mount /proc", .is_teardown_complete = 1 },
+                                   exit_7 = { .started = RV_STARTED_YES,
+                                           .has_wait_status = 1,
+                                           .wait_status = 7 << 8,
+                                           .is_teardown_complete = 1 },
+                                   no_setup = { .started = RV_STARTED_NO,
+                                           .fault = RV_BACKEND_FAULT_SETUP,
+                                           .fault_errno = EPERM,
+                                           .fault_step = "mount /proc",
+                                           .fault_text = "cannot mount /proc",
+                                           .is_teardown_complete = 1 },
                                    lost = { .started = RV_STARTED_UNKNOWN, .fault = RV_BACKEND_FAULT_LOST };
 
 #define SAY(to, text) { .kind = RV_FAKE_OUTPUT, .stream = (to), .data = (text), .n_bytes = sizeof(text) - 1 }
@@ -18,7 +25,10 @@ static const struct rv_fake_step good[] = {
         { .kind = RV_FAKE_ENDED }, { .kind = RV_FAKE_OBSERVE, .seen = &ok, .result = "{ \"a\" : [1.50, 1e3] }" },
 };
 static const struct rv_fake_step bad[] = {
-        { .kind = RV_FAKE_HELD }, { .kind = RV_FAKE_STARTED }, { .kind = RV_FAKE_ENDED }, { .kind = RV_FAKE_OBSERVE, .seen = &exit_7 },
+        { .kind = RV_FAKE_HELD },
+        { .kind = RV_FAKE_STARTED },
+        { .kind = RV_FAKE_ENDED },
+        { .kind = RV_FAKE_OBSERVE, .seen = &exit_7 },
 };
 static const struct rv_fake_step cannot[] = { { .kind = RV_FAKE_OBSERVE, .seen = &no_setup } };
 static const struct rv_fake_step loses[] = { { .kind = RV_FAKE_HELD }, { .kind = RV_FAKE_OBSERVE, .seen = &lost } };
@@ -297,9 +307,17 @@ static void on_second_released(void *ctx, struct rv_run *run)
 static void start_second(struct bench *b, const char *request, bool has_wait, uint32_t wait_s)
 {
         second = (struct second){ .input = {
-                .tenant = "local", .bundle = b->bundle, .principal = "alice", .text = request, .text_bytes = strlen(request),
-                .has_wait = has_wait, .wait_s = wait_s, .ctx = b, .answered = on_second_answered, .released = on_second_released,
-        } };
+                                          .tenant = "local",
+                                          .bundle = b->bundle,
+                                          .principal = "alice",
+                                          .text = request,
+                                          .text_bytes = strlen(request),
+                                          .has_wait = has_wait,
+                                          .wait_s = wait_s,
+                                          .ctx = b,
+                                          .answered = on_second_answered,
+                                          .released = on_second_released,
+                                  } };
         assert_int_equal(rv_run_start(&b->core, &second.input, &second.run), 0);
 }
 
@@ -357,6 +375,7 @@ static void the_second_does_not_wait(void **state)
         assert_true(second.is_released);
         rv_run_free(second.run);
         assert_int_equal(json_integer_value(json_object_get(second.problem, "status")), 409);
+        assert_in_range(json_integer_value(json_object_get(second.problem, "retry_after_s")), 1, 30);
         expect_kinds(b, "decision rejected outcome");
         assert_int_equal(json_integer_value(json_object_get(json_array_get(b->records, 1), "status")), 409);
         forget_second();

@@ -37,7 +37,8 @@ static void append(struct rv_log *log, const char *kind, json_t *take_body)
 }
 
 /* @key: UINT_MAX is none. */
-static void decide(struct rv_log *log, unsigned decision, unsigned key, unsigned body, const char *effect, const char *refused)
+static void decide(
+        struct rv_log *log, unsigned decision, unsigned key, unsigned body, const char *effect, const char *refused)
 {
         char id[33], run[33], key_hex[65], fingerprint[65];
         json_t *record;
