@@ -127,8 +127,11 @@ static void measure(const struct maker *m)
                         printf("not good: %s%s\n", err.message, r > 0 ? result.fault.text : "");
                         return;
                 }
-                printf("verify: %" PRIu64 " records, %" PRIu64 " MB, %" PRIu64 " checkpoints: %.0f records/s, %.0f a second of processor time\n", result.n_records, result.n_bytes / 1000000,
-                        result.n_checkpoints, per_second(&result, rv_boot_us() - began_us), per_second(&result, rv_clock_us(CLOCK_PROCESS_CPUTIME_ID) - began_cpu_us));
+                printf("verify: %" PRIu64 " records, %" PRIu64 " MB, %" PRIu64
+                       " checkpoints: %.0f records/s, %.0f a second of processor time\n",
+                        result.n_records, result.n_bytes / 1000000, result.n_checkpoints,
+                        per_second(&result, rv_boot_us() - began_us),
+                        per_second(&result, rv_clock_us(CLOCK_PROCESS_CPUTIME_ID) - began_cpu_us));
         }
 }
 
