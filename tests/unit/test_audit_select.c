@@ -88,7 +88,8 @@ static void times_are_shown(void **state)
         assert_string_equal(audit_time_text(UINT64_C(1796005020009644), false, text), "2026-11-30T02:17:00Z");
         /* What is shown is read back, on every day of some centuries. */
         for (uint64_t day = 0; day < 100000; day += 13) {
-                assert_int_equal(audit_time_parse(audit_time_text(day * UINT64_C(86400000000) + 1, true, text), &us), 0);
+                assert_int_equal(
+                        audit_time_parse(audit_time_text(day * UINT64_C(86400000000) + 1, true, text), &us), 0);
                 assert_int_equal(us, day * UINT64_C(86400000000) + 1);
         }
         audit_time_text(UINT64_MAX, true, text);
@@ -110,7 +111,8 @@ static void numbers(void **state)
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(times_are_read), cmocka_unit_test(long_ago), cmocka_unit_test(times_are_shown), cmocka_unit_test(numbers) };
+        const struct CMUnitTest tests[] = { cmocka_unit_test(times_are_read), cmocka_unit_test(long_ago),
+                cmocka_unit_test(times_are_shown), cmocka_unit_test(numbers) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

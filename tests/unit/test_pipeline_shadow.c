@@ -48,7 +48,9 @@ static void decides_nothing(void **state)
 
         for (size_t i = 0; i < RV_N_ELEMENTS(shadows); i++) {
                 _cleanup_(rv_bundle_freep) struct rv_bundle *shadow = load_bundle(b, "shadow", shadows[i].policy);
-                const struct case_ c = { .name = shadows[i].name, .shadow = shadow, .script = { .steps = whole_run, .n_steps = 4 } };
+                const struct case_ c = {
+                        .name = shadows[i].name, .shadow = shadow, .script = { .steps = whole_run, .n_steps = 4 }
+                };
 
                 perform(b, &c);
                 expect_kinds(b, "decision outcome");
@@ -66,7 +68,8 @@ static void decides_nothing(void **state)
 static void refused_too(void **state)
 {
         struct bench *b = *state;
-        _cleanup_(rv_bundle_freep) struct rv_bundle *allow = load_bundle(b, "shadow", ALLOW), *deny = load_bundle(b, "enforced", DENY);
+        _cleanup_(rv_bundle_freep) struct rv_bundle *allow = load_bundle(b, "shadow", ALLOW),
+                                                    *deny = load_bundle(b, "enforced", DENY);
         const struct case_ cases[] = {
                 { .name = "denied, the shadow allows", .bundle = deny, .shadow = allow },
                 { .name = "no bundle, the shadow allows", .bundle_error = "gone", .shadow = allow },
@@ -111,7 +114,8 @@ static void verdict_is_dropped(void **state)
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = { ON_BENCH(decides_nothing), ON_BENCH(refused_too), ON_BENCH(cannot_be_loaded), cmocka_unit_test(verdict_is_dropped) };
+        const struct CMUnitTest tests[] = { ON_BENCH(decides_nothing), ON_BENCH(refused_too),
+                ON_BENCH(cannot_be_loaded), cmocka_unit_test(verdict_is_dropped) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

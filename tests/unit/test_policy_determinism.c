@@ -148,7 +148,8 @@ static void decide_corpus(struct deciding *d)
                 char path[1024];
 
                 snprintf(path, sizeof(path), "%s/%s", place, entries[i]->d_name);
-                if (rv_read_file_at(AT_FDCWD, path, RV_BUNDLE_LUA_SIZE_MAX, &text) == 0 && rv_buf_reserve(&text, 1) == 0)
+                if (rv_read_file_at(AT_FDCWD, path, RV_BUNDLE_LUA_SIZE_MAX, &text) == 0 &&
+                        rv_buf_reserve(&text, 1) == 0)
                         decide_lua(d, text.data, text.size);
                 free(entries[i]);
         }
@@ -162,7 +163,8 @@ static void decide_all(uint64_t seed, struct rv_buf *out, uint64_t *ret_n)
         struct deciding d = { .out = out };
 
         for (size_t i = 0; i <= RV_N_ELEMENTS(requests); i++) {
-                json_t *facts = i < RV_N_ELEMENTS(requests) ? facts_for(requests[i]) : resolved_of(facts_for(requests[1]));
+                json_t *facts = i < RV_N_ELEMENTS(requests) ? facts_for(requests[i])
+                                                            : resolved_of(facts_for(requests[1]));
 
                 d.facts[i] = seed ? shuffled(facts, &seed) : json_incref(facts);
                 json_decref(facts);
