@@ -152,7 +152,7 @@ static void print_key(const struct rv_verify_result *r, bool is_vouched)
         if (r->n_earlier)
                 print_text("          %" PRIu64 " checkpoint%s of an earlier key that is not known here; that key's successor vouches for the records", r->n_earlier, r->n_earlier == 1 ? "" : "s");
         if (!is_vouched)
-                print_text("          nothing outside vouches for this key: it was found beside the log; name the one that you know with --key");
+                print_text("          nothing outside vouches for this key: it is the one that lies beside the log, or that this machine is configured with; name the one that you know with --key");
 }
 
 static void print_result(const struct rv_verify_result *r, bool is_vouched)
