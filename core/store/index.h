@@ -72,8 +72,8 @@ int rv_index_find(
  *
  * Context:   may block for as long as a few thousand records take
  * Ownership: borrows
- * Return:    0; RV_INDEX_E_AGAIN it is broken, or too far behind: unlock the log, call rv_index_find(), try again;
- *            -ETIMEDOUT; -errno
+ * Return:    0; RV_INDEX_E_AGAIN it is broken, too far behind or in use: unlock the log, call rv_index_find(), try
+ *            again; -errno
  */
 int rv_index_find_locked(struct rv_index *index, const char key[RV_SHA256_HEX_SIZE], struct rv_index_key *ret,
         struct rv_error *err);

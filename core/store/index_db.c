@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #define FILE_NAME "index.sqlite"
-#define BUSY_MS 10000
 #define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
 #define BOOT_ID_BYTES_MAX 64
 
@@ -98,7 +97,7 @@ static int connect_to(struct rv_index *x, struct rv_error *err)
         if (rc != SQLITE_OK)
                 return rv__index_db_error(x, rc, err);
         sqlite3_extended_result_codes(x->db, 1);
-        sqlite3_busy_timeout(x->db, BUSY_MS);
+        sqlite3_busy_timeout(x->db, (int)x->wait_ms);
         sqlite3_db_config(x->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
         /* In this order: not even the making is synced. */
         return execute(x, "PRAGMA synchronous=OFF; PRAGMA page_size=16384; PRAGMA journal_mode=WAL; PRAGMA secure_delete=OFF; PRAGMA trusted_schema=OFF;"

@@ -69,6 +69,7 @@ enum rv__index_statement {
 struct rv_index {
         struct rv_log *log;
         int lock_fd;                      /* -EBADF: nothing is open */
+        unsigned wait_ms;                 /* for other processes that use it */
         sqlite3 *db;
         sqlite3_stmt *statements[RV__INDEX_STATEMENTS];
         bool is_new;                      /* made by us and not yet filled: what the log itself lacks is no fault of it */

@@ -353,10 +353,43 @@ static void the_second_waits(void **state)
         expect_run(b, "ok");
         memcpy(run_id, b->run_id, sizeof(run_id));
         finish_second(b);
-        assert_non_null(second.outcome);
+        if (!second.outcome)
+                fail_msg("%s: the second: %s", c.name, rv_json_get_string(second.problem, "detail", "no detail"));
         assert_string_equal(rv_json_get_string(second.outcome, "run_id", ""), run_id);
         assert_true(json_is_true(json_object_get(second.outcome, "replayed")));
         assert_int_equal(b->calls.n_starts, 1);
+        forget_second();
+}
+
+/* A script is borrowed by the runs that play it: this one outlives what starts the first. */
+static const struct rv_fake_script well = SCRIPT(good);
+
+static void start_same_well(void *ctx, enum rv_fake_call call, const struct rv_plan *plan)
+{
+        struct bench *b = ctx;
+
+        if (call != RV_FAKE_GO)
+                return;
+        start_second(b, PLAIN_WITH(KEY), false, 0);
+        rv_fake_play(b->backend_state, &well);
+}
+
+/* The first cannot start, so the key is free for the one that waited. */
+static void the_second_runs_instead(void **state)
+{
+        static const struct rv_fake_step slow_cannot[] = { { .kind = RV_FAKE_HELD }, { .kind = RV_FAKE_OBSERVE, .after_ms = 200, .seen = &no_setup } };
+        const struct case_ c = { .name = "the first cannot", .request = PLAIN_WITH(KEY), .has_company = true,
+                                 .script = { .steps = slow_cannot, .n_steps = RV_N_ELEMENTS(slow_cannot), .call = start_same_well } };
+        struct bench *b = *state;
+
+        perform(b, &c);
+        expect_run(b, "backend_failed");
+        finish_second(b);
+        if (!second.outcome)
+                fail_msg("%s: the second: %s", c.name, rv_json_get_string(second.problem, "detail", "no detail"));
+        assert_false(json_is_true(json_object_get(second.outcome, "replayed")));
+        assert_string_equal(rv_json_get_string(second.outcome, "status", ""), "completed");
+        assert_string_not_equal(rv_json_get_string(second.outcome, "run_id", ""), b->run_id);
         forget_second();
 }
 
@@ -448,7 +481,8 @@ static void both_found_it_free(void **state)
         second.is_released = false;
         perform(b, &c);
         finish_second(b);
-        assert_non_null(second.outcome);
+        if (!second.outcome)
+                fail_msg("%s: the second: %s", c.name, rv_json_get_string(second.problem, "detail", "no detail"));
         assert_false(json_is_true(json_object_get(second.outcome, "replayed")));
         expect_number(b, "replayed", json_is_true(json_object_get(b->outcome, "replayed")), 1);
         expect_text(b, "run_id", b->run_id, rv_json_get_string(second.outcome, "run_id", ""));
@@ -520,6 +554,7 @@ int main(void)
                 ON_BENCH(forged_bytes),
                 ON_BENCH(index_is_gone),
                 ON_BENCH(the_second_waits),
+                ON_BENCH(the_second_runs_instead),
                 ON_BENCH(the_second_does_not_wait),
                 ON_BENCH(another_request_in_flight),
                 ON_BENCH(the_wait_is_cancelled),
