@@ -342,12 +342,12 @@ def main():
     c.build("gcc-debug")
     c.step("docs tables", [PYTHON, "tests/lib/check_docs.py", "--reeve", reeve_of("gcc-debug")], needs=["build gcc-debug"])
     c.suites("gcc-debug")
-    c.suites("gcc-debug", ("scripts",), "scripts")
     if not options.quick:
         for name in ("gcc-release", "clang-debug", "clang-release", "sanitize"):
             c.build(name)
             c.suites(name)
-        c.suites("sanitize", ("scripts",), "scripts")
+        for name in ("gcc-debug", "sanitize"):
+            c.suites(name, ("scripts",), "scripts")
         # With privilege: the spawner and what it is made of, in the sanitized build too.
         for name in ("gcc-release", "sanitize"):
             c.suites(name, ("root",), "root tests", "root" if os.geteuid() == 0 else "")

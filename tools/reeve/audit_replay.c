@@ -165,7 +165,9 @@ static int open_named(struct replay_options *o, struct rv_bundle **ret_candidate
 /* What is replayed has to be what was written: the chain, the tree and the signatures come first. */
 static int verify(struct replay_options *o, const struct audit_place *place, struct rv_error *err)
 {
-        struct rv_verify_input input = { .audit_fd = place->audit_fd, .path = place->path, .keys = o->keys.keys, .is_vouched = o->keys.n > 0 };
+        struct rv_verify_input input = {
+                .audit_fd = place->audit_fd, .path = place->path, .keys = o->keys.keys, .is_vouched = o->keys.n > 0
+        };
         struct rv_verify_result result;
         int r = 0;
 
