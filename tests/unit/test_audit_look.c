@@ -30,7 +30,9 @@ static void members(void **state)
 
                 rv_record_members(rows[i].line, strlen(rows[i].line), found, 2);
                 for (size_t k = 0; k < 2; k++)
-                        if (wanted[k] ? !found[k].value || found[k].n != strlen(wanted[k]) || memcmp(found[k].value, wanted[k], found[k].n) != 0 : found[k].value != NULL)
+                        if (wanted[k] ? !found[k].value || found[k].n != strlen(wanted[k]) ||
+                                                memcmp(found[k].value, wanted[k], found[k].n) != 0
+                                      : found[k].value != NULL)
                                 fail_msg("%s: %s is %.*s", rows[i].name, found[k].name, (int)(found[k].value ? found[k].n : 6), found[k].value ? found[k].value : "absent");
         }
 }
@@ -51,7 +53,8 @@ static void members_of_any_bytes(void **state)
                                 copy[i] = (char)c;
                                 rv_record_members(copy, n, found, 2);
                                 for (size_t k = 0; k < 2; k++)
-                                        assert_true(!found[k].value || (found[k].value >= copy && found[k].value + found[k].n <= copy + n));
+                                        assert_true(!found[k].value ||
+                                                (found[k].value >= copy && found[k].value + found[k].n <= copy + n));
                                 free(copy);
                         }
 }
@@ -98,9 +101,22 @@ static void one_line(void **state)
                 size_t n;
                 int r;
         } rows[] = {
-                { 0, 3, 1 }, { 4, 0, 1 }, { 5, 5, 1 },
-                { 0, 2, 0 }, { 0, 4, 0 }, { 1, 2, 0 }, { 3, 0, 0 }, { 5, 4, 0 }, { 11, 4, 0 }, { 5, 6, 0 }, { 0, 10, 0 },
-                { 100, 0, 0 }, { UINT64_MAX, 1, 0 }, { INT64_MAX, 1, 0 }, { 0, SIZE_MAX, 0 }, { 0, RV_LOG_RECORD_BYTES_MAX + 1, 0 },
+                { 0, 3, 1 },
+                { 4, 0, 1 },
+                { 5, 5, 1 },
+                { 0, 2, 0 },
+                { 0, 4, 0 },
+                { 1, 2, 0 },
+                { 3, 0, 0 },
+                { 5, 4, 0 },
+                { 11, 4, 0 },
+                { 5, 6, 0 },
+                { 0, 10, 0 },
+                { 100, 0, 0 },
+                { UINT64_MAX, 1, 0 },
+                { INT64_MAX, 1, 0 },
+                { 0, SIZE_MAX, 0 },
+                { 0, RV_LOG_RECORD_BYTES_MAX + 1, 0 },
         };
         _cleanup_(rv_log_closep) struct rv_log *log = open_log(state);
         _cleanup_(rv_buf_fini) struct rv_buf out = { 0 };
@@ -109,7 +125,8 @@ static void one_line(void **state)
         for (size_t i = 0; i < RV_N_ELEMENTS(rows); i++) {
                 int r = rv_log_read_line(log, NAME, rows[i].offset, rows[i].n, &out, NULL);
 
-                if (r != rows[i].r || (r == 1 && (out.size != rows[i].n || memcmp(out.data, text + rows[i].offset, out.size) != 0)))
+                if (r != rows[i].r ||
+                        (r == 1 && (out.size != rows[i].n || memcmp(out.data, text + rows[i].offset, out.size) != 0)))
                         fail_msg("%llu, %zu: %d", (unsigned long long)rows[i].offset, rows[i].n, r);
         }
         assert_int_equal(rv_log_read_line(log, "00000000000000000007.jsonl", 0, 3, &out, NULL), 0);
@@ -182,7 +199,12 @@ static void only_if(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(members), cmocka_unit_test(members_of_any_bytes), cmocka_unit_test(values), TMP(one_line), TMP(the_end), TMP(only_if),
+                cmocka_unit_test(members),
+                cmocka_unit_test(members_of_any_bytes),
+                cmocka_unit_test(values),
+                TMP(one_line),
+                TMP(the_end),
+                TMP(only_if),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

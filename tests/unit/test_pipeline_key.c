@@ -377,9 +377,12 @@ static void start_same_well(void *ctx, enum rv_fake_call call, const struct rv_p
 /* The first cannot start, so the key is free for the one that waited. */
 static void the_second_runs_instead(void **state)
 {
-        static const struct rv_fake_step slow_cannot[] = { { .kind = RV_FAKE_HELD }, { .kind = RV_FAKE_OBSERVE, .after_ms = 200, .seen = &no_setup } };
-        const struct case_ c = { .name = "the first cannot", .request = PLAIN_WITH(KEY), .has_company = true,
-                                 .script = { .steps = slow_cannot, .n_steps = RV_N_ELEMENTS(slow_cannot), .call = start_same_well } };
+        static const struct rv_fake_step slow_cannot[] = { { .kind = RV_FAKE_HELD },
+                { .kind = RV_FAKE_OBSERVE, .after_ms = 200, .seen = &no_setup } };
+        const struct case_ c = { .name = "the first cannot",
+                .request = PLAIN_WITH(KEY),
+                .has_company = true,
+                .script = { .steps = slow_cannot, .n_steps = RV_N_ELEMENTS(slow_cannot), .call = start_same_well } };
         struct bench *b = *state;
 
         perform(b, &c);
