@@ -139,10 +139,8 @@ static int make_tables(struct rv_index *x, struct rv_error *err)
                 r = rv__index_cursor_put(x, err);
         if (r == 0)
                 r = execute(x, "COMMIT", err);
-        if (r == 0) {
-                x->is_new = true;
+        if (r == 0)
                 x->n_made++;
-        }
         return r;
 }
 
@@ -150,7 +148,6 @@ int rv__index_db_open(struct rv_index *x, struct rv_error *err)
 {
         int r;
 
-        x->is_new = false;
         x->cursor = (struct rv__index_cursor){ 0 };
         r = make_file(x, err);
         if (r == 0)
@@ -187,9 +184,9 @@ static const char *const texts[RV__INDEX_STATEMENTS] = {
         [RV__INDEX_BEGIN_WRITE] = "BEGIN IMMEDIATE",
         [RV__INDEX_COMMIT] = "COMMIT",
         [RV__INDEX_ROLLBACK] = "ROLLBACK",
-        [RV__INDEX_GET_CURSOR] = "SELECT log_id, boot_id, has_line, segment, offset, length, line_sha256, sums, self FROM cursor WHERE id = 1",
-        [RV__INDEX_PUT_CURSOR] = "INSERT OR REPLACE INTO cursor (id, log_id, boot_id, has_line, segment, offset, length, line_sha256, sums, self)"
-                                 " VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        [RV__INDEX_GET_CURSOR] = "SELECT log_id, boot_id, has_line, segment, offset, length, line_sha256, sums FROM cursor WHERE id = 1",
+        [RV__INDEX_PUT_CURSOR] = "INSERT OR REPLACE INTO cursor (id, log_id, boot_id, has_line, segment, offset, length, line_sha256, sums)"
+                                 " VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
         [RV__INDEX_PUT_RUN] = "INSERT INTO runs (seq, decision_id, run_id, tenant, time_us, segment, offset, length) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
                               " ON CONFLICT (decision_id) DO NOTHING",
         [RV__INDEX_GET_RUN] = "SELECT seq, segment, offset, length, outcome_segment, outcome_offset, outcome_length FROM runs WHERE decision_id = ?1",
@@ -229,15 +226,18 @@ bool rv__index_blob(sqlite3_stmt *s, int column, size_t n, void *ret)
 
 bool rv__index_number(sqlite3_stmt *s, int column, uint64_t *ret)
 {
-        sqlite3_int64 value = sqlite3_column_int64(s, column);
+        sqlite3_int64 value;
 
-        if (sqlite3_column_type(s, column) != SQLITE_INTEGER || value < 0)
+        if (sqlite3_column_type(s, column) != SQLITE_INTEGER)
+                return false;
+        value = sqlite3_column_int64(s, column);
+        if (value < 0)
                 return false;
         *ret = (uint64_t)value;
         return true;
 }
 
-/* ---- The cursor ---- */
+/* ---- The cursor: its place is checked against the log, its sums against the rows of keys ---- */
 
 /* The machine's boot; "" where it cannot be told: then only an index that this object made itself is taken. */
 static void get_boot_id(struct rv_buf *ret)
@@ -246,22 +246,6 @@ static void get_boot_id(struct rv_buf *ret)
                 ret->size = 0;
         if (ret->size && ret->data[ret->size - 1] == '\n')
                 ret->data[--ret->size] = 0;
-}
-
-/* Over all of the row, so that one that was torn or overwritten is seen. */
-static void sum_cursor(const struct rv_index *x, const struct rv_buf *boot_id, uint8_t ret[RV_SHA256_SIZE])
-{
-        const struct rv__index_cursor *c = &x->cursor;
-        uint64_t numbers[] = { c->has_line, c->line.segment, c->line.offset, c->line.n };
-        struct rv_sha256 h;
-
-        rv_sha256_init(&h);
-        rv_sha256_update(&h, x->log->id, sizeof(x->log->id));
-        rv_sha256_update(&h, boot_id->data, boot_id->size);
-        rv_sha256_update(&h, numbers, sizeof(numbers));
-        rv_sha256_update(&h, c->line_sha256, sizeof(c->line_sha256));
-        rv_sha256_update(&h, c->sums, sizeof(c->sums));
-        rv_sha256_final(&h, ret);
 }
 
 static bool is_text(sqlite3_stmt *s, int column, const char *text)
@@ -273,7 +257,6 @@ static bool is_text(sqlite3_stmt *s, int column, const char *text)
 
 static bool take_cursor(struct rv_index *x, sqlite3_stmt *s, const struct rv_buf *boot_id)
 {
-        uint8_t self[RV_SHA256_SIZE], sum[RV_SHA256_SIZE];
         struct rv__index_cursor *c = &x->cursor;
         uint64_t has_line, n;
 
@@ -281,12 +264,11 @@ static bool take_cursor(struct rv_index *x, sqlite3_stmt *s, const struct rv_buf
                 !is_text(s, 1, boot_id->size ? boot_id->data : "") || !rv__index_number(s, 2, &has_line) ||
                 !rv__index_number(s, 3, &c->line.segment) || !rv__index_number(s, 4, &c->line.offset) ||
                 !rv__index_number(s, 5, &n) || !rv__index_blob(s, 6, sizeof(c->line_sha256), c->line_sha256) ||
-                !rv__index_blob(s, 7, sizeof(c->sums), c->sums) || !rv__index_blob(s, 8, sizeof(self), self))
+                !rv__index_blob(s, 7, sizeof(c->sums), c->sums))
                 return false;
         c->has_line = has_line;
         c->line.n = n;
-        sum_cursor(x, boot_id, sum);
-        return memcmp(sum, self, sizeof(sum)) == 0;
+        return true;
 }
 
 int rv__index_cursor_get(struct rv_index *x, struct rv_error *err)
@@ -311,10 +293,8 @@ int rv__index_cursor_put(struct rv_index *x, struct rv_error *err)
         _cleanup_(rv_buf_fini) struct rv_buf boot_id = { 0 };
         sqlite3_stmt *s = rv__index_statement(x, RV__INDEX_PUT_CURSOR);
         const struct rv__index_cursor *c = &x->cursor;
-        uint8_t self[RV_SHA256_SIZE];
 
         get_boot_id(&boot_id);
-        sum_cursor(x, &boot_id, self);
         sqlite3_bind_text(s, 1, x->log->id, -1, SQLITE_STATIC);
         sqlite3_bind_text(s, 2, boot_id.size ? boot_id.data : "", -1, SQLITE_STATIC);
         sqlite3_bind_int(s, 3, c->has_line);
@@ -323,6 +303,5 @@ int rv__index_cursor_put(struct rv_index *x, struct rv_error *err)
         sqlite3_bind_int64(s, 6, (sqlite3_int64)c->line.n);
         sqlite3_bind_blob(s, 7, c->line_sha256, sizeof(c->line_sha256), SQLITE_STATIC);
         sqlite3_bind_blob(s, 8, c->sums, sizeof(c->sums), SQLITE_STATIC);
-        sqlite3_bind_blob(s, 9, self, sizeof(self), SQLITE_STATIC);
         return rv__index_run(x, RV__INDEX_PUT_CURSOR, err);
 }

@@ -213,9 +213,9 @@ static int take_outcome(struct rv_index *x, const struct rv_record_member member
                 r = find_decision(x, id, &decision, &is_broken, err);
                 if (r < 0)
                         return rv_trace(r);
-                /* The log may have lost its beginning, but then a new index does not know the decision either. */
+                /* The log may have lost its beginning. If it was the index, the key's row will show it: it has no run. */
                 if (r == 0)
-                        return is_broken || !x->is_new ? RV__INDEX_E_BROKEN : 0;
+                        return is_broken ? RV__INDEX_E_BROKEN : 0;
         }
         s = rv__index_statement(x, RV__INDEX_END_RUN);
         sqlite3_bind_int64(s, 1, (sqlite3_int64)decision.seq);
@@ -384,7 +384,5 @@ int rv__index_fill(struct rv_index *x, uint64_t max_bytes, struct rv_error *err)
         } while (r == 1 && all_bytes < max_bytes);
         free(x->recent);
         x->recent = NULL;
-        if (r == 0)
-                x->is_new = false;
         return r == 1 ? RV__INDEX_E_BEHIND : r;
 }

@@ -72,7 +72,6 @@ struct rv_index {
         unsigned wait_ms;                 /* for other processes that use it */
         sqlite3 *db;
         sqlite3_stmt *statements[RV__INDEX_STATEMENTS];
-        bool is_new;                      /* made by us and not yet filled: what the log itself lacks is no fault of it */
         unsigned n_made;
         struct rv__index_cursor cursor;
         struct rv__index_recent *recent;  /* while the log is read */
