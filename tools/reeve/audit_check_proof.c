@@ -1,10 +1,9 @@
-#include "audit_keys.h"
+#include "audit_options.h"
 
 #include "audit/proof_json.h"
 #include "base/fd.h"
 
 #include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -93,24 +92,14 @@ static int check(const char *name, const struct audit_keys *keys)
 
 int audit_check_proof(int argc, char **argv)
 {
-        static const struct option long_options[] = { { "key", required_argument, NULL, 'k' }, { "help", no_argument, NULL, 'h' }, { 0 } };
+        static const struct option table[] = { AUDIT_OPTION_KEY, AUDIT_OPTIONS_END };
         struct audit_keys keys = { .n = 0 };
-        struct rv_error err = { 0 };
-        int id;
+        struct audit_options o = { .command = COMMAND, .help = help, .table = table, .n_words_max = 1, .keys = &keys };
+        int r = audit_options_read(&o, argc, argv);
 
-        opterr = 0;
-        optind = 1;
-        while ((id = getopt_long(argc, argv, "h", long_options, NULL)) >= 0) {
-                if (id == 'h') {
-                        fputs(help, stdout);
-                        return 0;
-                }
-                if (id != 'k')
-                        return usage_error(COMMAND, "an option that is unknown, or lacks its value");
-                if (audit_key_add(&keys, optarg, &err) < 0)
-                        return usage_error(COMMAND, "%s", err.message);
-        }
-        if (argc - optind != 1)
+        if (r >= 0)
+                return r;
+        if (o.n_words != 1)
                 return usage_error(COMMAND, "say one file, or -");
-        return check(argv[optind], &keys);
+        return check(o.words[0], &keys);
 }

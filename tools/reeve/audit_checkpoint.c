@@ -1,8 +1,7 @@
-#include "audit.h"
+#include "audit_options.h"
 #include "session.h"
 
 #include <stdio.h>
-#include <string.h>
 
 static const char help[] =
         "usage: reeve audit checkpoint [--config FILE]\n"
@@ -42,21 +41,15 @@ static int checkpoint(struct session *s, const char *config, struct rv_error *er
 
 int audit_checkpoint(int argc, char **argv)
 {
+        static const struct option table[] = { AUDIT_OPTION_CONFIG, AUDIT_OPTIONS_END };
+        struct audit_options o = { .command = "audit checkpoint", .help = help, .table = table };
         struct rv_error err = { 0 };
-        const char *config = NULL;
         struct session s;
-        int status;
+        int status = audit_options_read(&o, argc, argv);
 
-        for (int i = 1; i < argc; i++) {
-                if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
-                        fputs(help, stdout);
-                        return 0;
-                }
-                if (strcmp(argv[i], "--config") != 0 || i + 1 == argc)
-                        return usage_error("audit checkpoint", "unknown argument %s", argv[i]);
-                config = argv[++i];
-        }
-        if (checkpoint(&s, config, &err) == 0) {
+        if (status >= 0)
+                return status;
+        if (checkpoint(&s, o.config, &err) == 0) {
                 status = print_note(rv_seal_checkpoint(s.seal));
         } else {
                 say("audit checkpoint: %s", err.message);

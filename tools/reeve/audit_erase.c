@@ -1,9 +1,8 @@
-#include "audit.h"
+#include "audit_options.h"
 
 #include "audit/erase.h"
 
 #include <stdio.h>
-#include <string.h>
 
 static const char help[] =
         "usage: reeve audit erase --yes [--config FILE] [DIR]\n"
@@ -18,29 +17,29 @@ static const char help[] =
         "\n"
         "Exit status 0: erased; 2: usage, or no log there; 125: not erased, or not recorded.\n";
 
+static int take(void *ctx, int id, const char *value)
+{
+        (void)id;
+        (void)value;
+        *(bool *)ctx = true;
+        return 0;
+}
+
 int audit_erase(int argc, char **argv)
 {
+        static const struct option table[] = { { "yes", no_argument, NULL, AUDIT_OPT_OWN }, AUDIT_OPTION_CONFIG, AUDIT_OPTIONS_END };
         _cleanup_(audit_place_close) struct audit_place place = { .audit_fd = -EBADF, .state_fd = -EBADF };
-        const char *config = NULL, *dir = NULL;
-        struct rv_error err = { 0 };
         bool is_sure = false;
+        struct audit_options o = { .command = "audit erase", .help = help, .table = table, .n_words_max = 1, .take = take, .ctx = &is_sure };
+        struct rv_error err = { 0 };
         uint64_t seq = 0;
+        int r = audit_options_read(&o, argc, argv);
 
-        for (int i = 1; i < argc; i++) {
-                if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
-                        return fputs(help, stdout) < 0 ? EXIT_REEVE : 0;
-                if (!strcmp(argv[i], "--yes"))
-                        is_sure = true;
-                else if (!strcmp(argv[i], "--config") && i + 1 < argc)
-                        config = argv[++i];
-                else if (argv[i][0] == '-' || dir)
-                        return usage_error("audit erase", "cannot use %s", argv[i]);
-                else
-                        dir = argv[i];
-        }
+        if (r >= 0)
+                return r;
         if (!is_sure)
                 return usage_error("audit erase", "what is erased cannot be had again; if that is meant, give --yes");
-        if (audit_place_open(config, dir, &place, &err) < 0) {
+        if (audit_place_open(o.config, o.words[0], &place, &err) < 0) {
                 say("%s", err.message);
                 return EXIT_USAGE;
         }

@@ -1,4 +1,4 @@
-#include "audit.h"
+#include "audit_options.h"
 #include "audit_record.h"
 #include "audit_select.h"
 
@@ -9,7 +9,6 @@
 #include "base/hash.h"
 
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -33,19 +32,19 @@ static const char help[] =
         "A TIME is as in RFC 3339, or 24h (ago), or Unix seconds.\n"
         "Exit status: 0, 2 a corrupt log or usage, 125 the export could not be written.\n";
 
-enum { OPT_FORMAT = 256, OPT_SINCE, OPT_UNTIL, OPT_TENANT, OPT_OUTPUT, OPT_CONFIG };
+enum { OPT_FORMAT = AUDIT_OPT_OWN, OPT_SINCE, OPT_UNTIL, OPT_TENANT, OPT_OUTPUT };
 
-static const struct option options[] = {
+static const struct option table[] = {
         { "format", required_argument, NULL, OPT_FORMAT }, { "since", required_argument, NULL, OPT_SINCE },
         { "until", required_argument, NULL, OPT_UNTIL },   { "tenant", required_argument, NULL, OPT_TENANT },
-        { "output", required_argument, NULL, OPT_OUTPUT }, { "config", required_argument, NULL, OPT_CONFIG },
-        { "help", no_argument, NULL, 'h' },                { 0 },
+        { "output", required_argument, NULL, OPT_OUTPUT }, AUDIT_OPTION_CONFIG,
+        AUDIT_OPTIONS_END,
 };
 
 struct export {
-        const char *config, *dir, *format, *tenant, *output;
+        const char *format, *tenant, *output;
         uint64_t since_us, until_us;
-        bool is_csv, wants_help;
+        bool is_csv;
         int fd;
         struct rv_buf row;
         /* Of what was written, and of the whole log. */
@@ -238,57 +237,38 @@ static int export_log(struct export *e, const struct audit_place *place, struct 
 
 /* ---- The command ---- */
 
-static int parse_time(const char *option, uint64_t *ret_us)
+static int parse_time(const char *option, const char *text, uint64_t *ret_us)
 {
-        if (audit_unix_or_time_parse(optarg, ret_us) == 0)
+        if (audit_unix_or_time_parse(text, ret_us) == 0)
                 return 0;
-        return usage_error("audit export", "%s wants a time, not \"%s\"", option, optarg);
+        return usage_error("audit export", "%s wants a time, not \"%s\"", option, text);
 }
 
-static int take(struct export *e, int id, char **argv)
+static int take(void *ctx, int id, const char *value)
 {
+        struct export *e = ctx;
+
         switch (id) {
         case OPT_FORMAT:
-                e->format = optarg;
-                e->is_csv = !strcmp(optarg, "csv");
-                if (!e->is_csv && strcmp(optarg, "jsonl") != 0)
-                        return usage_error("audit export", "--format is jsonl or csv, not \"%s\"", optarg);
+                e->format = value;
+                e->is_csv = !strcmp(value, "csv");
+                if (!e->is_csv && strcmp(value, "jsonl") != 0)
+                        return usage_error("audit export", "--format is jsonl or csv, not \"%s\"", value);
                 break;
-        case OPT_SINCE: return parse_time("--since", &e->since_us);
-        case OPT_UNTIL: return parse_time("--until", &e->until_us);
-        case OPT_TENANT: e->tenant = optarg; break;
-        case OPT_OUTPUT: e->output = optarg; break;
-        case OPT_CONFIG: e->config = optarg; break;
-        case 'h': e->wants_help = true; break;
-        default: return audit_option_error("audit export", id, argv);
+        case OPT_SINCE: return parse_time("--since", value, &e->since_us);
+        case OPT_UNTIL: return parse_time("--until", value, &e->until_us);
+        case OPT_TENANT: e->tenant = value; break;
+        case OPT_OUTPUT: e->output = value; break;
         }
         return 0;
 }
 
-static int parse(int argc, char **argv, struct export *ret)
-{
-        int id, r = 0;
-
-        *ret = (struct export){ .until_us = UINT64_MAX, .fd = -EBADF };
-        opterr = 0;
-        optind = 0;
-        while (r == 0 && (id = getopt_long(argc, argv, ":h", options, NULL)) != -1)
-                r = take(ret, id, argv);
-        if (r || ret->wants_help)
-                return r;
-        if (!ret->format)
-                return usage_error("audit export", "say --format jsonl or --format csv");
-        if (optind < argc)
-                ret->dir = argv[optind++];
-        return optind < argc ? usage_error("audit export", "one DIR; %s is one word too many", argv[optind]) : 0;
-}
-
-static int run(struct export *e, struct rv_error *err)
+static int run(struct export *e, const struct audit_options *o, struct rv_error *err)
 {
         struct audit_place place = { .audit_fd = -EBADF, .state_fd = -EBADF };
         int r;
 
-        r = audit_place_open(e->config, e->dir, &place, err);
+        r = audit_place_open(o->config, o->words[0], &place, err);
         if (r == 0)
                 r = export_log(e, &place, err);
         audit_place_close(&place);
@@ -299,24 +279,23 @@ static int run(struct export *e, struct rv_error *err)
 
 int audit_export(int argc, char **argv)
 {
+        struct export e = { .until_us = UINT64_MAX, .fd = -EBADF };
+        struct audit_options o = { .command = "audit export", .help = help, .table = table, .n_words_max = 1, .take = take, .ctx = &e };
         struct rv_error err = { 0 };
-        struct export e;
         int r;
 
-        r = parse(argc, argv, &e);
-        if (r)
+        r = audit_options_read(&o, argc, argv);
+        if (r >= 0)
                 return r;
-        if (e.wants_help) {
-                fputs(help, stdout);
-                return 0;
-        }
+        if (!e.format)
+                return usage_error("audit export", "say --format jsonl or --format csv");
         /* Before privilege is given up. */
         e.fd = e.output ? open(e.output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600) : STDOUT_FILENO;
         if (e.fd < 0) {
                 say("audit export: cannot open %s: %s", e.output, strerror(errno));
                 return EXIT_REEVE;
         }
-        r = run(&e, &err);
+        r = run(&e, &o, &err);
         if (e.output)
                 rv_close(e.fd);
         rv_buf_fini(&e.row);

@@ -1,4 +1,4 @@
-#include "audit.h"
+#include "audit_options.h"
 #include "session.h"
 
 #include <stdio.h>
@@ -50,30 +50,25 @@ static int make(struct session *s, struct rv_error *err)
 
 int audit_keygen(int argc, char **argv)
 {
+        static const struct option table[] = { AUDIT_OPTION_CONFIG, AUDIT_OPTIONS_END };
+        struct audit_options o = { .command = "audit keygen", .help = help, .table = table, .n_words_max = 1 };
         _cleanup_(rv_freep) char *path = NULL;
-        const char *config = NULL, *file = NULL;
         struct rv_error err = { 0 };
+        const char *file;
         struct session s;
-        int r;
+        int r = audit_options_read(&o, argc, argv);
 
-        for (int i = 1; i < argc; i++) {
-                if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
-                        fputs(help, stdout);
-                        return 0;
-                }
-                if (!strcmp(argv[i], "--config") && i + 1 < argc)
-                        config = argv[++i];
-                else if (argv[i][0] == '-' || !argv[i][0] || file)
-                        return usage_error("audit keygen", "unknown argument %s", argv[i]);
-                else
-                        file = argv[i];
-        }
+        if (r >= 0)
+                return r;
+        file = o.words[0];
+        if (file && !*file)
+                return usage_error("audit keygen", "a file's name is empty");
         path = file ? make_absolute(file) : NULL;
         if (file && !path) {
                 say("audit keygen: cannot tell where %s is", file);
                 return EXIT_REEVE;
         }
-        r = session_prepare_signing(&s, config, path, &err);
+        r = session_prepare_signing(&s, o.config, path, &err);
         if (r == 0)
                 r = session_settle_signing(&s, &err);
         if (r == 0)

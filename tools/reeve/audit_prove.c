@@ -1,11 +1,10 @@
-#include "audit.h"
+#include "audit_options.h"
 
 #include "audit/lines.h"
 #include "audit/log_private.h"
 #include "audit/proof_json.h"
 #include "audit/record_form.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,11 +34,11 @@ struct options {
         uint64_t size, from;                     /* from is SEQ, or --from */
 };
 
-enum { OPT_SIZE = 256, OPT_FROM, OPT_CONFIG };
+enum { OPT_SIZE = AUDIT_OPT_OWN, OPT_FROM };
 
-static const struct option long_options[] = {
+static const struct option table[] = {
         { "size", required_argument, NULL, OPT_SIZE }, { "from", required_argument, NULL, OPT_FROM },
-        { "config", required_argument, NULL, OPT_CONFIG }, { "help", no_argument, NULL, 'h' }, { 0 },
+        AUDIT_OPTION_CONFIG, AUDIT_OPTIONS_END,
 };
 
 static bool read_number(const char *text, uint64_t *ret)
@@ -52,44 +51,34 @@ static bool read_number(const char *text, uint64_t *ret)
         return true;
 }
 
-static int take_option(struct options *o, int id, const char *value)
+static int take(void *ctx, int id, const char *value)
 {
-        switch (id) {
-        case OPT_SIZE:
+        struct options *o = ctx;
+
+        if (id == OPT_SIZE) {
                 o->has_size = true;
                 return read_number(value, &o->size) ? 0 : usage_error(COMMAND, "--size wants a number, not \"%s\"", value);
-        case OPT_FROM:
-                o->is_consistency = true;
-                return read_number(value, &o->from) && o->from > 0 ? 0 : usage_error(COMMAND, "--from wants a number above 0, not \"%s\"", value);
-        case OPT_CONFIG:
-                o->config = value;
-                return 0;
-        default:
-                return usage_error(COMMAND, "an option that is unknown, or lacks its value");
         }
+        o->is_consistency = true;
+        return read_number(value, &o->from) && o->from > 0 ? 0 : usage_error(COMMAND, "--from wants a number above 0, not \"%s\"", value);
 }
 
 /* -1 to go on, else the exit status. */
 static int read_options(int argc, char **argv, struct options *o)
 {
-        int id, r;
+        struct audit_options words = {
+                .command = COMMAND, .help = help, .table = table, .n_words_max = 2, .take = take, .ctx = o
+        };
+        int r = audit_options_read(&words, argc, argv);
 
-        opterr = 0;
-        optind = 1;
-        while ((id = getopt_long(argc, argv, "h", long_options, NULL)) >= 0) {
-                if (id == 'h') {
-                        fputs(help, stdout);
-                        return 0;
-                }
-                r = take_option(o, id, optarg);
-                if (r)
-                        return r;
-        }
-        if (!o->is_consistency && (optind == argc || !read_number(argv[optind++], &o->from)))
+        if (r >= 0)
+                return r;
+        if (!o->is_consistency && (words.n_words == 0 || !read_number(words.words[0], &o->from)))
                 return usage_error(COMMAND, "say the number of a record, or --from");
-        if (argc - optind > 1)
-                return usage_error(COMMAND, "more than one directory");
-        o->dir = argv[optind];
+        if (o->is_consistency && words.n_words == 2)
+                return usage_error(COMMAND, "%s is one word too many", words.words[1]);
+        o->config = words.config;
+        o->dir = words.words[!o->is_consistency];
         if (o->has_size && o->size < o->from + !o->is_consistency)
                 return usage_error(COMMAND, "a log of %" PRIu64 " records does not hold that", o->size);
         return -1;

@@ -1,3 +1,4 @@
+#include "audit_options.h"
 #include "reconcile.h"
 
 #include <inttypes.h>
@@ -68,23 +69,17 @@ int audit_reconcile(int argc, char **argv)
         _cleanup_(audit_place_close) struct audit_place place = { .audit_fd = -EBADF, .state_fd = -EBADF };
         _cleanup_(rv_json_unrefp) json_t *findings = json_array();
         struct output out = { .findings = findings };
-        const char *config = NULL, *dir = NULL;
+        static const struct option table[] = { AUDIT_OPTION_JSON, AUDIT_OPTION_CONFIG, AUDIT_OPTIONS_END };
+        struct audit_options o = { .command = "audit reconcile", .help = help, .table = table, .n_words_max = 1 };
         struct reconcile_counts counts;
         struct rv_error err = { 0 };
+        int r = audit_options_read(&o, argc, argv);
 
-        for (int i = 1; i < argc; i++) {
-                if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
-                        return fputs(help, stdout) < 0 ? EXIT_REEVE : 0;
-                if (!strcmp(argv[i], "--json"))
-                        out.is_json = true;
-                else if (!strcmp(argv[i], "--config") && i + 1 < argc)
-                        config = argv[++i];
-                else if (argv[i][0] == '-' || dir)
-                        return usage_error("audit reconcile", "cannot use %s", argv[i]);
-                else
-                        dir = argv[i];
-        }
-        if (audit_place_open(config, dir, &place, &err) < 0 || reconcile(&place, on_found, &out, &counts, &err) < 0) {
+        if (r >= 0)
+                return r;
+        out.is_json = o.is_json;
+        if (audit_place_open(o.config, o.words[0], &place, &err) < 0 ||
+                reconcile(&place, on_found, &out, &counts, &err) < 0) {
                 say("%s", err.message);
                 return EXIT_USAGE;
         }

@@ -1,11 +1,10 @@
-#include "audit.h"
+#include "audit_options.h"
 #include "audit_replay.h"
 #include "audit_select.h"
 
 #include "base/fd.h"
 
 #include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
@@ -39,28 +38,15 @@ static const char help[] =
         "Exit status: 0 all the same, 1 differences or a change of --fail-on, 2 a corrupt log or usage,\n"
         "3 no differences, but not all could be evaluated.\n";
 
-enum {
-        OPT_FROM = 256,
-        OPT_TO,
-        OPT_TENANT,
-        OPT_CANDIDATE,
-        OPT_FAIL_ON,
-        OPT_BUNDLES,
-        OPT_JOBS,
-        OPT_KEY,
-        OPT_NO_VERIFY,
-        OPT_CONFIG,
-        OPT_JSON
-};
+enum { OPT_FROM = AUDIT_OPT_OWN, OPT_TO, OPT_TENANT, OPT_CANDIDATE, OPT_FAIL_ON, OPT_BUNDLES, OPT_JOBS, OPT_NO_VERIFY };
 
-static const struct option options[] = {
-        { "from", required_argument, NULL, OPT_FROM },         { "to", required_argument, NULL, OPT_TO },
-        { "tenant", required_argument, NULL, OPT_TENANT },     { "candidate", required_argument, NULL, OPT_CANDIDATE },
-        { "fail-on", required_argument, NULL, OPT_FAIL_ON },   { "bundles", required_argument, NULL, OPT_BUNDLES },
-        { "jobs", required_argument, NULL, OPT_JOBS },         { "no-verify", no_argument, NULL, OPT_NO_VERIFY },
-        { "config", required_argument, NULL, OPT_CONFIG },     { "json", no_argument, NULL, OPT_JSON },
-        { "key", required_argument, NULL, OPT_KEY },           { "help", no_argument, NULL, 'h' },
-        { 0 },
+static const struct option table[] = {
+        { "from", required_argument, NULL, OPT_FROM },       { "to", required_argument, NULL, OPT_TO },
+        { "tenant", required_argument, NULL, OPT_TENANT },   { "candidate", required_argument, NULL, OPT_CANDIDATE },
+        { "fail-on", required_argument, NULL, OPT_FAIL_ON }, { "bundles", required_argument, NULL, OPT_BUNDLES },
+        { "jobs", required_argument, NULL, OPT_JOBS },       { "no-verify", no_argument, NULL, OPT_NO_VERIFY },
+        AUDIT_OPTION_KEY,                                    AUDIT_OPTION_CONFIG,
+        AUDIT_OPTION_JSON,                                   AUDIT_OPTIONS_END,
 };
 
 /* A number is a record's. */
@@ -99,55 +85,43 @@ static int parse_jobs(struct replay_options *o, const char *text)
         return 0;
 }
 
-static int parse_key(struct replay_options *o, const char *text)
+static int take(void *ctx, int id, const char *value)
 {
-        struct rv_error err = { 0 };
+        struct replay_options *o = ctx;
 
-        return audit_key_add(&o->keys, text, &err) < 0 ? usage_error("audit replay", "%s", err.message) : 0;
-}
-
-static int take(struct replay_options *o, int id, char **argv)
-{
         switch (id) {
-        case OPT_FROM: return parse_bound("--from", optarg, &o->input.from_seq, &o->input.from_us);
-        case OPT_TO: return parse_bound("--to", optarg, &o->input.to_seq, &o->input.to_us);
-        case OPT_FAIL_ON: return parse_gates(o, optarg);
-        case OPT_JOBS: return parse_jobs(o, optarg);
-        case OPT_KEY: return parse_key(o, optarg);
-        case OPT_TENANT: o->input.tenant = optarg; break;
-        case OPT_CANDIDATE: o->candidate_dir = optarg; break;
-        case OPT_BUNDLES: o->bundles_dir = optarg; break;
+        case OPT_FROM: return parse_bound("--from", value, &o->input.from_seq, &o->input.from_us);
+        case OPT_TO: return parse_bound("--to", value, &o->input.to_seq, &o->input.to_us);
+        case OPT_FAIL_ON: return parse_gates(o, value);
+        case OPT_JOBS: return parse_jobs(o, value);
+        case OPT_TENANT: o->input.tenant = value; break;
+        case OPT_CANDIDATE: o->candidate_dir = value; break;
+        case OPT_BUNDLES: o->bundles_dir = value; break;
         case OPT_NO_VERIFY: o->is_unverified = true; break;
-        case OPT_CONFIG: o->config = optarg; break;
-        case OPT_JSON: o->is_json = true; break;
-        case 'h': o->wants_help = true; break;
-        default: return audit_option_error("audit replay", id, argv);
         }
         return 0;
 }
 
+/* -1 to go on, else the exit status. */
 static int parse(int argc, char **argv, struct replay_options *ret)
 {
+        struct audit_options o = { .command = "audit replay", .help = help, .table = table, .n_words_max = 1, .take = take, .ctx = ret, .keys = &ret->keys };
         cpu_set_t cpus;
-        int id, r = 0;
+        int r;
 
         *ret = (struct replay_options){ .input = { .bundles_fd = -EBADF, .to_seq = UINT64_MAX, .to_us = UINT64_MAX } };
         ret->input.jobs = sched_getaffinity(0, sizeof(cpus), &cpus) == 0
                 ? (unsigned)RV_MIN(CPU_COUNT(&cpus), JOBS_DEFAULT_MAX)
                 : 1;
-        opterr = 0;
-        optind = 0;
-        while (r == 0 && (id = getopt_long(argc, argv, ":h", options, NULL)) != -1)
-                r = take(ret, id, argv);
-        if (r || ret->wants_help)
+        r = audit_options_read(&o, argc, argv);
+        if (r >= 0)
                 return r;
-        if (optind < argc)
-                ret->dir = argv[optind++];
-        if (optind < argc)
-                return usage_error("audit replay", "one DIR; %s is one word too many", argv[optind]);
+        ret->config = o.config;
+        ret->dir = o.words[0];
+        ret->is_json = o.is_json;
         if (ret->has_gates && !ret->candidate_dir)
                 return usage_error("audit replay", "--fail-on needs --candidate: it is about what a candidate would change");
-        return 0;
+        return -1;
 }
 
 /* Before privilege is given up: what the command line names. */
@@ -215,12 +189,8 @@ int audit_replay(int argc, char **argv)
         int r;
 
         r = parse(argc, argv, &o);
-        if (r)
+        if (r >= 0)
                 return r;
-        if (o.wants_help) {
-                fputs(help, stdout);
-                return 0;
-        }
         r = open_named(&o, &candidate, &err);
         if (r == 0)
                 r = audit_place_open(o.config, o.dir, &place, &err);

@@ -14,7 +14,7 @@ struct replay_options {
         struct audit_keys keys;
         struct rv_replay_input input;
         unsigned gates;                  /* bits of enum rv_change */
-        bool has_gates, is_json, is_unverified, wants_help;
+        bool has_gates, is_json, is_unverified;
 };
 
 /** replay_status() - the exit status that a result means. Context: any. Ownership: borrows. Return: it */

@@ -1,4 +1,4 @@
-#include "audit.h"
+#include "audit_options.h"
 #include "session.h"
 
 #include "base/test_point.h"
@@ -105,25 +105,27 @@ static int rotate(struct rotation *t)
         return r;
 }
 
+enum { OPT_YES = AUDIT_OPT_OWN, OPT_DESTROY };
+
+static int take(void *ctx, int id, const char *value)
+{
+        struct rotation *t = ctx;
+
+        (void)value;
+        *(id == OPT_YES ? &t->is_sure : &t->is_destroying) = true;
+        return 0;
+}
+
 int audit_rotate(int argc, char **argv)
 {
+        static const struct option table[] = { { "yes", no_argument, NULL, OPT_YES }, { "destroy", no_argument, NULL, OPT_DESTROY }, AUDIT_OPTION_CONFIG, AUDIT_OPTIONS_END };
         struct rotation t = { 0 };
-        int r;
+        struct audit_options o = { .command = "audit rotate", .help = help, .table = table, .take = take, .ctx = &t };
+        int r = audit_options_read(&o, argc, argv);
 
-        for (int i = 1; i < argc; i++) {
-                if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
-                        fputs(help, stdout);
-                        return 0;
-                }
-                if (!strcmp(argv[i], "--yes"))
-                        t.is_sure = true;
-                else if (!strcmp(argv[i], "--destroy"))
-                        t.is_destroying = true;
-                else if (!strcmp(argv[i], "--config") && i + 1 < argc)
-                        t.config = argv[++i];
-                else
-                        return usage_error("audit rotate", "unknown argument %s", argv[i]);
-        }
+        if (r >= 0)
+                return r;
+        t.config = o.config;
         if (!t.is_sure && !isatty(STDIN_FILENO))
                 return usage_error("audit rotate", "it changes the log's key for good; confirm with --yes");
         if (!is_confirmed(&t)) {

@@ -1,10 +1,7 @@
 #include "audit_select.h"
 
-#include "reeve.h"
-
 #include "base/clock.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -182,17 +179,4 @@ const char *audit_time_text(uint64_t us, bool is_exact, char ret[AUDIT_TIME_SIZE
         else
                 snprintf(ret + n, AUDIT_TIME_SIZE - n, "Z");
         return ret;
-}
-
-int audit_option_error(const char *command, int id, char **argv)
-{
-        const char *word = argv[optind - 1];
-
-        if (id == ':')
-                return usage_error(command, "%s wants a value", word);
-        if (optopt && optopt < 256)
-                return usage_error(command, "there is no option -%c", optopt);
-        if (optopt)
-                return usage_error(command, "%s: this option takes no value", word);
-        return usage_error(command, "%s is no option, or the beginning of several", word);
 }

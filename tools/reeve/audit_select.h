@@ -24,6 +24,3 @@ int audit_unix_or_time_parse(const char *text, uint64_t *ret_us);
 int audit_number_parse(const char *text, uint64_t *ret);
 /** audit_time_text() - "2026-11-30T02:17:00Z", with six decimals if @is_exact. Context: any. Ownership: the caller's memory. Return: @ret */
 const char *audit_time_text(uint64_t us, bool is_exact, char ret[AUDIT_TIME_SIZE]);
-
-/** audit_option_error() - say what getopt_long() (with ":" first in its short options) found wrong. Context: any. Ownership: borrows. Return: EXIT_USAGE */
-int audit_option_error(const char *command, int id, char **argv);

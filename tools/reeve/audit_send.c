@@ -1,4 +1,4 @@
-#include "audit.h"
+#include "audit_options.h"
 
 #include "audit/sink.h"
 #include "base/config.h"
@@ -28,19 +28,6 @@ struct send_verb {
         struct rv_sink_progress progress;
         uint64_t lag;
 };
-
-static int parse(int argc, char **argv, struct send_verb *v)
-{
-        for (int i = 1; i < argc; i++) {
-                if (!strcmp(argv[i], "--json"))
-                        v->is_json = true;
-                else if (!strcmp(argv[i], "--config") && i + 1 < argc)
-                        v->config_path = argv[++i];
-                else
-                        return usage_error("audit send", "unknown argument %s", argv[i]);
-        }
-        return 0;
-}
 
 /* With privilege what the configuration names, then, as the owner of the log, the log. */
 static int open_all(struct send_verb *v, struct rv_error *err)
@@ -104,17 +91,16 @@ static int report(struct send_verb *v, const struct rv_error *err)
 
 int audit_send(int argc, char **argv)
 {
+        static const struct option table[] = { AUDIT_OPTION_JSON, AUDIT_OPTION_CONFIG, AUDIT_OPTIONS_END };
+        struct audit_options o = { .command = "audit send", .help = help, .table = table };
         struct send_verb v = { .place = { .audit_fd = -EBADF, .state_fd = -EBADF } };
         struct rv_error err = { 0 };
-        int r;
+        int r = audit_options_read(&o, argc, argv);
 
-        if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
-                fputs(help, stdout);
-                return 0;
-        }
-        r = parse(argc, argv, &v);
-        if (r)
+        if (r >= 0)
                 return r;
+        v.is_json = o.is_json;
+        v.config_path = o.config;
         signal(SIGPIPE, SIG_IGN);       /* a pipe that is read no more is told by the write */
         signal(SIGCHLD, SIG_DFL);       /* a caller may have it ignored, and then no child could be waited for */
         if (open_all(&v, &err) < 0) {

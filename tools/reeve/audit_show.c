@@ -1,11 +1,10 @@
-#include "audit.h"
+#include "audit_options.h"
 #include "audit_runs.h"
 #include "audit_select.h"
 
 #include "audit/lines.h"
 #include "audit/log_private.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -38,7 +37,7 @@ static const char help[] =
         "Exit status: 0, 1 no record has that ID, 2 a corrupt log or usage.\n";
 
 enum {
-        OPT_SINCE = 256,
+        OPT_SINCE = AUDIT_OPT_OWN,
         OPT_UNTIL,
         OPT_TENANT,
         OPT_RULE,
@@ -46,26 +45,23 @@ enum {
         OPT_PACKAGE,
         OPT_LIMIT,
         OPT_ALL,
-        OPT_ID,
-        OPT_CONFIG,
-        OPT_JSON
+        OPT_ID
 };
 
-static const struct option options[] = {
+static const struct option table[] = {
         { "since", required_argument, NULL, OPT_SINCE },     { "until", required_argument, NULL, OPT_UNTIL },
         { "tenant", required_argument, NULL, OPT_TENANT },   { "rule", required_argument, NULL, OPT_RULE },
         { "outcome", required_argument, NULL, OPT_OUTCOME }, { "package", required_argument, NULL, OPT_PACKAGE },
         { "limit", required_argument, NULL, OPT_LIMIT },     { "all", no_argument, NULL, OPT_ALL },
-        { "id", required_argument, NULL, OPT_ID },           { "config", required_argument, NULL, OPT_CONFIG },
-        { "json", no_argument, NULL, OPT_JSON },             { "help", no_argument, NULL, 'h' },
-        { 0 },
+        { "id", required_argument, NULL, OPT_ID },           AUDIT_OPTION_CONFIG,
+        AUDIT_OPTION_JSON,                                   AUDIT_OPTIONS_END,
 };
 
 struct show {
-        const char *config, *dir, *id;
+        const char *id;
         struct audit_filter filter;
         uint64_t limit, n_told;
-        bool is_json, wants_help;
+        bool is_json;
         unsigned width;                          /* of the terminal; 0: there is none */
         int status;
 };
@@ -264,74 +260,59 @@ static int show_log(struct show *show, const struct audit_place *place, struct r
         return r < 0 ? r : 0;
 }
 
-static int parse_time(const char *option, uint64_t *ret_us)
+static int parse_time(const char *option, const char *text, uint64_t *ret_us)
 {
-        if (audit_unix_or_time_parse(optarg, ret_us) == 0)
+        if (audit_unix_or_time_parse(text, ret_us) == 0)
                 return 0;
-        return usage_error("audit show", "%s wants a time, not \"%s\"", option, optarg);
+        return usage_error("audit show", "%s wants a time, not \"%s\"", option, text);
 }
 
-static int take(struct show *s, int id, char **argv)
+static int take(void *ctx, int id, const char *value)
 {
+        struct show *s = ctx;
+
         switch (id) {
-        case OPT_SINCE: return parse_time("--since", &s->filter.since_us);
-        case OPT_UNTIL: return parse_time("--until", &s->filter.until_us);
-        case OPT_TENANT: s->filter.tenant = optarg; break;
-        case OPT_RULE: s->filter.rule = optarg; break;
-        case OPT_OUTCOME: s->filter.outcome = optarg; break;
-        case OPT_PACKAGE: s->filter.package = optarg; break;
+        case OPT_SINCE: return parse_time("--since", value, &s->filter.since_us);
+        case OPT_UNTIL: return parse_time("--until", value, &s->filter.until_us);
+        case OPT_TENANT: s->filter.tenant = value; break;
+        case OPT_RULE: s->filter.rule = value; break;
+        case OPT_OUTCOME: s->filter.outcome = value; break;
+        case OPT_PACKAGE: s->filter.package = value; break;
         case OPT_LIMIT:
-                if (audit_number_parse(optarg, &s->limit) < 0 || s->limit == 0)
-                        return usage_error("audit show", "--limit wants a number from 1 on, not \"%s\"", optarg);
+                if (audit_number_parse(value, &s->limit) < 0 || s->limit == 0)
+                        return usage_error("audit show", "--limit wants a number from 1 on, not \"%s\"", value);
                 break;
         case OPT_ALL: s->filter.is_all = true; break;
         case OPT_ID:
-                if (strlen(optarg) < ID_PREFIX_MIN)
+                if (strlen(value) < ID_PREFIX_MIN)
                         return usage_error("audit show", "--id wants a run's or a decision's id, or at least its first %d digits", ID_PREFIX_MIN);
-                s->id = optarg;
+                s->id = value;
                 break;
-        case OPT_CONFIG: s->config = optarg; break;
-        case OPT_JSON: s->is_json = true; break;
-        case 'h': s->wants_help = true; break;
-        default: return audit_option_error("audit show", id, argv);
         }
         return 0;
 }
 
-static int parse(int argc, char **argv, struct show *ret)
+/* Of the terminal; 0: there is none. */
+static unsigned find_width(void)
 {
         struct winsize size;
-        int id, r = 0;
 
-        *ret = (struct show){ .filter.until_us = UINT64_MAX };
-        if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
-                ret->width = size.ws_col;
-        opterr = 0;
-        optind = 0;
-        while (r == 0 && (id = getopt_long(argc, argv, ":h", options, NULL)) != -1)
-                r = take(ret, id, argv);
-        if (r == 0 && optind < argc)
-                ret->dir = argv[optind++];
-        if (r == 0 && optind < argc)
-                r = usage_error("audit show", "one DIR; %s is one word too many", argv[optind]);
-        return r;
+        return isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 int audit_show(int argc, char **argv)
 {
         struct audit_place place = { .audit_fd = -EBADF, .state_fd = -EBADF };
+        struct show show = { .filter.until_us = UINT64_MAX, .width = find_width() };
+        struct audit_options o = { .command = "audit show", .help = help, .table = table, .n_words_max = 1, .take = take, .ctx = &show };
         struct rv_error err = { 0 };
-        struct show show;
         int r;
 
-        r = parse(argc, argv, &show);
-        if (r)
+        r = audit_options_read(&o, argc, argv);
+        if (r >= 0)
                 return r;
-        if (show.wants_help) {
-                fputs(help, stdout);
-                return 0;
-        }
-        r = audit_place_open(show.config, show.dir, &place, &err);
+        show.is_json = o.is_json;
+        r = audit_place_open(o.config, o.words[0], &place, &err);
         if (r == 0)
                 r = show_log(&show, &place, &err);
         audit_place_close(&place);

@@ -1,8 +1,7 @@
-#include "audit_keys.h"
+#include "audit_options.h"
 
 #include "base/clock.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,70 +30,34 @@ static const char help[] =
         "Exit status: 0 the log is good; 2 it is not, or wrong usage; 125 it cannot be read.\n";
 
 struct options {
-        const char *config, *dir;
         bool is_json, is_all;
         struct audit_keys keys;
         struct rv_verify_expect expects[AUDIT_EXPECTS_MAX];
         size_t n_expects;
 };
 
-enum { OPT_KEY = 256, OPT_EXPECT, OPT_ALL, OPT_JSON, OPT_CONFIG };
+enum { OPT_EXPECT = AUDIT_OPT_OWN, OPT_ALL };
 
-static const struct option long_options[] = {
-        { "key", required_argument, NULL, OPT_KEY },   { "expect", required_argument, NULL, OPT_EXPECT },
-        { "all", no_argument, NULL, OPT_ALL },         { "json", no_argument, NULL, OPT_JSON },
-        { "config", required_argument, NULL, OPT_CONFIG }, { "help", no_argument, NULL, 'h' }, { 0 },
+static const struct option table[] = {
+        { "expect", required_argument, NULL, OPT_EXPECT }, { "all", no_argument, NULL, OPT_ALL },
+        AUDIT_OPTION_KEY,    AUDIT_OPTION_JSON, AUDIT_OPTION_CONFIG, AUDIT_OPTIONS_END,
 };
 
-static int take_option(struct options *o, int id, const char *value)
+static int take(void *ctx, int id, const char *value)
 {
+        struct options *o = ctx;
         struct rv_error err = { 0 };
-        int r = 0;
 
-        switch (id) {
-        case OPT_KEY:
-                r = audit_key_add(&o->keys, value, &err);
-                break;
-        case OPT_EXPECT:
-                r = o->n_expects == AUDIT_EXPECTS_MAX ? rv_error_set(&err, -E2BIG, "more than %d times --expect", AUDIT_EXPECTS_MAX)
-                                                      : audit_expect_read(value, &o->expects[o->n_expects], &err);
-                o->n_expects += r == 0;
-                break;
-        case OPT_ALL:
+        if (id == OPT_ALL) {
                 o->is_all = true;
-                break;
-        case OPT_JSON:
-                o->is_json = true;
-                break;
-        case OPT_CONFIG:
-                o->config = value;
-                break;
-        default:
-                return usage_error(COMMAND, "an option that is unknown, or lacks its value");
+                return 0;
         }
-        return r < 0 ? usage_error(COMMAND, "%s", err.message) : 0;
-}
-
-/* -1 to go on, else the exit status. */
-static int read_options(int argc, char **argv, struct options *o)
-{
-        int id, r;
-
-        opterr = 0;
-        optind = 1;
-        while ((id = getopt_long(argc, argv, "h", long_options, NULL)) >= 0) {
-                if (id == 'h') {
-                        fputs(help, stdout);
-                        return 0;
-                }
-                r = take_option(o, id, optarg);
-                if (r)
-                        return r;
-        }
-        if (argc - optind > 1)
-                return usage_error(COMMAND, "more than one directory");
-        o->dir = argv[optind];
-        return -1;
+        if (o->n_expects == AUDIT_EXPECTS_MAX)
+                return usage_error(COMMAND, "more than %d times --expect", AUDIT_EXPECTS_MAX);
+        if (audit_expect_read(value, &o->expects[o->n_expects], &err) < 0)
+                return usage_error(COMMAND, "%s", err.message);
+        o->n_expects++;
+        return 0;
 }
 
 /* ---- As text ---- */
@@ -255,6 +218,9 @@ static int verify(struct options *o, const struct audit_place *place, bool is_vo
 int audit_verify(int argc, char **argv)
 {
         _cleanup_(rv_freep) struct options *o = calloc(1, sizeof(*o));
+        struct audit_options words = {
+                .command = COMMAND, .help = help, .table = table, .n_words_max = 1, .take = take, .ctx = o
+        };
         struct audit_place place;
         struct rv_error err = { 0 };
         bool is_vouched;
@@ -262,11 +228,13 @@ int audit_verify(int argc, char **argv)
 
         if (!o)
                 return EXIT_REEVE;
-        r = read_options(argc, argv, o);
+        words.keys = &o->keys;
+        r = audit_options_read(&words, argc, argv);
         if (r >= 0)
                 return r;
+        o->is_json = words.is_json;
         is_vouched = o->keys.n > 0;
-        r = audit_place_open(o->config, o->dir, &place, &err);
+        r = audit_place_open(words.config, words.words[0], &place, &err);
         if (r == 0 && !is_vouched)
                 r = audit_key_beside(&o->keys, &place, &err);
         if (r < 0) {
