@@ -96,7 +96,7 @@ int rv_ed25519_load(void)
         int r;
 
         r = rv_ed25519_key_new(nobody, &key);
-        return r < 0 ? rv_trace(r) : rv_trace(rv_ed25519_sign(key, "", 0, signature));
+        return key ? rv_trace(rv_ed25519_sign(key, "", 0, signature)) : rv_trace(r);
 }
 
 int rv_ed25519_key_new(const uint8_t secret[RV_ED25519_KEY_BYTES], struct rv_ed25519_key **ret)
