@@ -3,7 +3,7 @@
  *
  * What libcrypto 3 needs for one signature is all of its providers: 18,000 relocations and 370 KB that every start
  * of reeve would pay for (0.2 ms), though no run waits for a signature. So the library is not linked for this but
- * loaded, by its name alone, at the first call here; that takes 1.5 ms once. Its configuration file is not read: the
+ * loaded, by its name alone, at the first call here; that takes a millisecond once. Its configuration file is not read: the
  * process that signs has privilege, and the file can name code. A key holds a secret; freeing it wipes it. Any
  * thread; a key is used by one at a time.
  */
