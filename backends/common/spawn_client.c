@@ -91,26 +91,6 @@ static void lose(struct rv_spawn_client *client)
         }
 }
 
-static ssize_t receive(int fd, union message *m, int *ret_fd)
-{
-        union {
-                struct cmsghdr head;
-                char bytes[CMSG_SPACE(sizeof(int))];
-        } control = { 0 };
-        struct iovec iov = { .iov_base = m, .iov_len = sizeof(*m) };
-        /* Not CMSG_SPACE(): in its padding a second descriptor would fit. */
-        struct msghdr message = {
-                .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_LEN(sizeof(int))
-        };
-        ssize_t n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-        struct cmsghdr *c = n < 0 ? NULL : CMSG_FIRSTHDR(&message);
-
-        *ret_fd = -1;
-        if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
-                memcpy(ret_fd, CMSG_DATA(c), sizeof(*ret_fd));
-        return n;
-}
-
 static void take_report(struct rv_spawn_client *client, struct rv_spawn_report *report, int take_fd)
 {
         struct spawn *spawn;
@@ -141,12 +121,13 @@ static void on_channel(void *arg, uint32_t events)
 {
         struct rv_spawn_client *client = arg;
         union message m;
-        int fd;
+        int fd = -1;
+        size_t n_fds;
         ssize_t n;
 
         (void)events;
-        n = receive(client->fd, &m, &fd);
-        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        n = rv_receive_with_fds(client->fd, &m, sizeof(m), MSG_DONTWAIT, &fd, 1, &n_fds);
+        if (n == -EAGAIN || n == -EINTR)
                 return;
         if (n == (ssize_t)sizeof(m.report)) {
                 take_report(client, &m.report, fd);

@@ -1,6 +1,6 @@
 #include "audit/seal.h"
 
-#include "audit/log_reader.h"
+#include "audit/lines.h"
 #include "audit/record_scan.h"
 #include "audit/tree.h"
 #include "base/clock.h"
@@ -102,14 +102,15 @@ static void on_deadline(void *arg)
 static int find_later(struct rv_seal *seal, uint64_t size, bool is_equal_enough, struct rv_error *err)
 {
         const struct rv_tree_place *p = &seal->tree.place;
-        struct rv_log_reader reader;
+        struct rv_lines reader;
         const char *line;
         bool is_found = false;
         size_t n;
         int r;
 
-        r = rv_log_reader_open(seal->log, p->segment, *p->segment ? p->offset + p->n + 1 : 0, &reader, err);
-        while (r == 0 && !is_found && (r = rv_log_reader_next(&reader, &line, &n, err)) > 0) {
+        r = rv_lines_begin_at(&reader, seal->log->audit_fd, seal->log->audit_path, p->segment,
+                *p->segment ? p->offset + p->n + 1 : 0, err);
+        while (r == 0 && !is_found && (r = rv_lines_next(&reader, &line, &n, err)) > 0) {
                 _cleanup_(rv_json_unrefp) json_t *record = NULL;
                 struct rv_record_head head;
 
@@ -120,7 +121,7 @@ static int find_later(struct rv_seal *seal, uint64_t size, bool is_equal_enough,
                 record = rv_log_parse(line, n);
                 is_found = (uint64_t)json_integer_value(json_object_get(record, "size")) >= size + !is_equal_enough;
         }
-        rv_log_reader_close(&reader);
+        rv_lines_close(&reader);
         return r < 0 ? rv_trace(r) : is_found;
 }
 

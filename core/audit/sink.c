@@ -1,6 +1,6 @@
 #include "audit/sink_private.h"
 
-#include "audit/log_reader.h"
+#include "audit/lines.h"
 #include "audit/record_scan.h"
 #include "base/clock.h"
 #include "base/test_point.h"
@@ -125,7 +125,7 @@ static bool is_wanted(const struct pass *p, const char *line, size_t n)
         return rv_record_text_is(&head.kind, "checkpoint");
 }
 
-static int take_line(struct pass *p, const struct rv_log_reader *reader, const char *line, size_t n)
+static int take_line(struct pass *p, const struct rv_lines *reader, const char *line, size_t n)
 {
         bool wanted = is_wanted(p, line, n);
         int r = 0;
@@ -147,7 +147,7 @@ static int take_line(struct pass *p, const struct rv_log_reader *reader, const c
 }
 
 /* From the mark to what was the end of the log at the beginning. */
-static int read_on(struct pass *p, struct rv_log_reader *reader, uint64_t n_left)
+static int read_on(struct pass *p, struct rv_lines *reader, uint64_t n_left)
 {
         const char *line;
         unsigned n_lines = 0;
@@ -158,7 +158,7 @@ static int read_on(struct pass *p, struct rv_log_reader *reader, uint64_t n_left
                 /* Looking at the clock for each line would cost as much as reading it. */
                 if (n_lines++ % 64 == 0 && rv_boot_us() >= p->deadline_us)
                         return rv_error_set(p->err, rv_raise(-ETIMEDOUT), "%s: the time for delivery is over", p->sink->name);
-                r = rv_log_reader_next(reader, &line, &n, p->err);
+                r = rv_lines_next(reader, &line, &n, p->err);
                 if (r <= 0)
                         break;
                 n_left -= RV_MIN(n_left, (uint64_t)n + 1);
@@ -169,7 +169,7 @@ static int read_on(struct pass *p, struct rv_log_reader *reader, uint64_t n_left
 
 static int send_locked(struct pass *p)
 {
-        struct rv_log_reader reader = { 0 };
+        struct rv_lines reader;
         struct rv_sink_mark mark;
         uint64_t lag = 0;
         int r;
@@ -179,10 +179,11 @@ static int send_locked(struct pass *p)
                 r = rv__sink_lag_after(p->log, &mark, &lag, p->err);
         if (r < 0 || lag == 0)
                 return rv_trace(r);
-        r = rv_log_reader_open(p->log, mark.segment, *mark.segment ? mark.offset + mark.n + 1 : 0, &reader, p->err);
+        r = rv_lines_begin_at(&reader, p->log->audit_fd, p->log->audit_path, mark.segment,
+                *mark.segment ? mark.offset + mark.n + 1 : 0, p->err);
         if (r == 0)
                 r = read_on(p, &reader, lag);
-        rv_log_reader_close(&reader);
+        rv_lines_close(&reader);
         return rv_trace(r);
 }
 

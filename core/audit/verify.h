@@ -16,14 +16,14 @@
  * by the checkpoint that hands over to it, which it has signed too. With several, they have to be given in the order
  * in which they were in force, and a key that is not among them is a fault. Without any, a checkpoint is one.
  *
- * Memory is bounded: two buffers, the tree's edge, eight bytes a segment. One call, one thread; may block on the disk.
+ * Memory is bounded: two buffers, the tree's edge, some fifty bytes a segment. One call, one thread; may block on the disk.
  */
 #pragma once
 
 #include "audit/checkpoint.h"
 #include "audit/log_private.h"
 
-#define RV_VERIFY_NAME_SIZE 256                    /* of a file's name, with the NUL */
+#define RV_VERIFY_NAME_SIZE RV_SEGMENTS_ODD_NAME_SIZE   /* of a file's name, with the NUL */
 
 enum rv_verify_what {
         RV_VERIFY_FORM,                            /* no record in canonical form; a line too long, or incomplete */

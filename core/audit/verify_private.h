@@ -27,9 +27,7 @@ struct rv_verify {
 
         /* The walk (verify.c). */
         struct rv_lines lines;
-        uint64_t *segments;                        /* the numbers in the names, ascending */
-        size_t n_segments;
-        char odd_name[RV_VERIFY_NAME_SIZE];        /* of a file that looks like a segment and is none; or "" */
+        uint64_t segment;                          /* the number in the name of the one that is read */
         bool has_log_id;
         uint64_t next_seq;
         bool is_hash_known;                        /* of the line before: */

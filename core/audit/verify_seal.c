@@ -16,7 +16,8 @@ static int compare_sizes(const void *a, const void *b)
 /* The record that the second way through has taken last. */
 static struct rv_verify_place trail_place(const struct rv_verify *v)
 {
-        return (struct rv_verify_place){ v->trail.segment, v->trail.offset, v->tree.size ? v->tree.size - 1 : 0 };
+        return (struct rv_verify_place){ rv_log_segment_first(v->trail.segment), v->trail.offset,
+                v->tree.size ? v->tree.size - 1 : 0 };
 }
 
 static int check_expects(struct rv_verify *v)
@@ -61,9 +62,11 @@ static int advance(struct rv_verify *v, uint64_t size)
         int r;
 
         while (v->tree.size < size) {
-                r = rv_lines_next(&v->trail, &line, &n);
-                if (r <= 0)
-                        return rv_error_set(v->err, r < 0 ? r : rv_raise(-EIO), "%s: record %" PRIu64 " is not there any more: the log was cut short while it was read",
+                r = rv_lines_next(&v->trail, &line, &n, v->err);
+                if (r < 0)
+                        return rv_trace(r);
+                if (r == 0)
+                        return rv_error_set(v->err, rv_raise(-EIO), "%s: record %" PRIu64 " is not there any more: the log was cut short while it was read",
                                 v->in->path, v->tree.size);
                 if (v->tree.size == v->out->last.size)
                         note_time(v, line, n);
@@ -80,7 +83,7 @@ static int advance(struct rv_verify *v, uint64_t size)
 
 int rv__verify_seal_begin(struct rv_verify *v)
 {
-        rv_lines_begin(&v->trail, v->in->audit_fd);
+        rv_lines_begin(&v->trail, v->in->audit_fd, v->in->path);
         if (!v->in->n_expects)
                 return 0;
         v->expects = calloc(v->in->n_expects, sizeof(*v->expects));
@@ -306,7 +309,7 @@ static int check_notes(struct rv_verify *v)
 
 static int check_end(struct rv_verify *v)
 {
-        struct rv_verify_place end = { v->lines.segment, v->lines.start_offset, v->next_seq };
+        struct rv_verify_place end = { v->segment, v->lines.next_offset, v->next_seq };
 
         if (v->next_expect < v->n_expects)
                 return rv__verify_fault(v, RV_VERIFY_EXPECT, &end, "the log has %" PRIu64 " records, %" PRIu64 " were expected: its end is cut off",

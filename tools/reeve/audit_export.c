@@ -2,7 +2,7 @@
 #include "audit_record.h"
 #include "audit_select.h"
 
-#include "audit/log_files.h"
+#include "audit/lines.h"
 #include "audit/log_private.h"
 #include "audit/merkle.h"
 #include "base/fd.h"
@@ -209,13 +209,13 @@ static void print_trailer(const struct export *e)
 
 static int export_log(struct export *e, const struct audit_place *place, struct rv_error *err)
 {
-        struct rv_log_files files;
-        struct rv_log_lines lines = { .fd = -EBADF };
+        struct rv_segments segments;
+        struct rv_lines lines = { .fd = -EBADF };
         const char *line;
         size_t n;
         int r;
 
-        r = rv_log_files_open(place->audit_fd, place->path, &files, err);
+        r = rv_segments_open(place->audit_fd, place->path, &segments, err);
         if (r < 0)
                 return r;
         if (e->is_csv) {
@@ -224,15 +224,15 @@ static int export_log(struct export *e, const struct audit_place *place, struct 
                 e->row.size = 0;
         }
         if (r == 0)
-                r = rv_log_lines_open(&files, 0, files.size, &lines, err);
-        while (r == 0 && (r = rv_log_lines_next(&lines, &line, &n, err)) > 0) {
+                r = rv_lines_begin_range(&lines, &segments, 0, segments.size, err);
+        while (r == 0 && (r = rv_lines_next(&lines, &line, &n, err)) > 0) {
                 r = export_line(e, line, n);
                 if (r == -EINVAL && !e->write_error)
-                        rv_error_set(err, r, "%s/%s, byte %llu: is no record; `reeve audit verify` tells more", place->path, files.files[lines.file].name,
+                        rv_error_set(err, r, "%s/%s, byte %llu: is no record; `reeve audit verify` tells more", place->path, lines.segment,
                                      (unsigned long long)lines.offset);
         }
-        rv_log_lines_close(&lines);
-        rv_log_files_close(&files);
+        rv_lines_close(&lines);
+        rv_segments_fini(&segments);
         return r;
 }
 
