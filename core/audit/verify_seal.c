@@ -96,6 +96,7 @@ void rv__verify_seal_fini(struct rv_verify *v)
 {
         rv_lines_close(&v->trail);
         free(v->expects);
+        free(v->past);
 }
 
 /* ---- Keys ---- */
@@ -112,9 +113,18 @@ static bool is_same_key(const struct rv_checkpoint_key *a, const struct rv_check
 
 static int put_in_force(struct rv_verify *v, const struct rv_checkpoint_key *key)
 {
-        if (v->n_past == RV_VERIFY_PAST_KEYS_MAX)
-                return rv__verify_fault(v, RV_VERIFY_KEY, &v->here, "the key was changed more than %d times", RV_VERIFY_PAST_KEYS_MAX);
-        v->past[v->n_past++] = *key;
+        const struct rv_checkpoint_key copy = *key;        /* it may be one of those that are moved */
+
+        if (v->n_past == v->past_capacity) {
+                size_t wanted = v->past_capacity ? v->past_capacity * 2 : 8;
+                struct rv_checkpoint_key *past = reallocarray(v->past, wanted, sizeof(*past));
+
+                if (!past)
+                        return rv_error_set(v->err, rv_raise(-ENOMEM), "out of memory");
+                v->past = past;
+                v->past_capacity = wanted;
+        }
+        v->past[v->n_past++] = copy;
         return 0;
 }
 
@@ -190,18 +200,20 @@ static int check_key(struct rv_verify *v, const struct rv_checkpoint *c)
 static const char *read_checkpoint(const char *line, size_t n, struct rv_checkpoint *ret)
 {
         _cleanup_(rv_json_unrefp) json_t *record = rv_log_parse(line, n);
-        const json_t *size = json_object_get(record, "size"), *note = json_object_get(record, "note");
+        const json_t *size = json_object_get(record, "size"), *note = json_object_get(record, "note"),
+                     *said_root = json_object_get(record, "root");
         char root[RV_SHA256_HEX_SIZE];
 
         if (!json_is_integer(size) || json_integer_value(size) < 0 || !json_is_string(note) ||
-                strlen(rv_json_get_string(record, "root", "")) != RV_SHA256_HEX_SIZE - 1)
+                json_string_length(said_root) != RV_SHA256_HEX_SIZE - 1)
                 return "the checkpoint lacks its size, root or note";
         if (rv_checkpoint_read(json_string_value(note), json_string_length(note), ret) < 0)
                 return "the checkpoint's note is none";
         if (strcmp(ret->log_id, rv_json_get_string(record, "log_id", "")) != 0)
                 return "the checkpoint's note is one of another log";
         rv_hex(ret->root, sizeof(ret->root), root);
-        if (ret->size != (uint64_t)json_integer_value(size) || strcmp(root, rv_json_get_string(record, "root", "")) != 0)
+        if (ret->size != (uint64_t)json_integer_value(size) ||
+                memcmp(root, json_string_value(said_root), sizeof(root)) != 0)
                 return "the checkpoint's size and root are not those of its note";
         return NULL;
 }

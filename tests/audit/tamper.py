@@ -218,7 +218,8 @@ class Tamper:
         log = writer.all_kinds(self.foreign, self.foreign)
         self.check("forged", "all of it", self.write(log.lines), ("key", self.checkpoints[0]))
         note = json.loads(self.log.lines[8])["note"]
-        for name, change in (("covers itself", {"size": 9}), ("another root", {"root": "0" * 64}), ("no note", {"note": "x"}), ("no size", {"size": "8"}),
+        for name, change in (("covers itself", {"size": 9}), ("another root", {"root": "0" * 64}),
+                             ("a root and more", {"root": json.loads(self.log.lines[8])["root"] + "\0x"}), ("no note", {"note": "x"}), ("no size", {"size": "8"}),
                              ("a wrong signature", {"note": note[:-6] + ("A" if note[-6] != "A" else "B") + note[-5:]}), ("no line end", {"note": note[:-1]}),
                              ("another log's", {"note": note.replace(writer.LOG_ID, "f" * 32)})):
             record = {**json.loads(self.log.lines[8]), **change}
@@ -353,7 +354,8 @@ class Tamper:
             return
         with open(key, encoding="ascii") as f:
             key = f.read().strip()
-        self.flip(copy, [key], 11 if is_quick else 2, 0)
+        if self.options.flip:
+            self.flip(copy, [key], 11 if is_quick else 2, 0)
         self.check("reeve's own log", "whole", copy, True, keys=[])
 
 
