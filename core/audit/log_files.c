@@ -131,7 +131,7 @@ static int open_file(struct rv_log_lines *l, uint64_t offset, struct rv_error *e
         /* With the byte before, which tells whether a line begins there. */
         l->is_inside = offset > 0;
         l->start_offset = offset - l->is_inside;
-        l->fd = openat(l->of->dir_fd, file->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        l->fd = openat(l->of->dir_fd, file->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         return l->fd < 0 ? fail(l->of, file->name, err, rv_raise(-errno), "cannot read") : 0;
 }
 

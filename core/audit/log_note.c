@@ -66,7 +66,7 @@ static bool is_line_there(struct rv_log *log, const struct note *note)
         if (note->spot.n >= RV_LOG_RECORD_BYTES_MAX)
                 return false;
         line = malloc(n);
-        fd = openat(log->audit_fd, note->segment, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        fd = openat(log->audit_fd, note->segment, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         if (!line || fd < 0 || pread(fd, line, n, (off_t)note->spot.offset) != (ssize_t)n || line[n - 1] != '\n')
                 return false;
         rv_sha256_hex(line, n - 1, sha256);
@@ -185,7 +185,7 @@ static int read_through(struct rv_log *log, struct note *note, const char *segme
         ssize_t n;
         int fd;
 
-        fd = openat(log->audit_fd, segment, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        fd = openat(log->audit_fd, segment, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         f = fd >= 0 ? fdopen(fd, "r") : NULL;
         if (!f || fseeko(f, (off_t)*offset, SEEK_SET) < 0) {
                 int r = rv_raise(-errno);

@@ -7,6 +7,27 @@
 
 #define READ_BYTES ((size_t)256 << 10)
 
+/* A regular file, or -EINVAL: a pipe would be waited for. A descriptor; -ENOENT; -errno. */
+static int open_file(const struct rv_log *log, const char *segment)
+{
+        _cleanup_(rv_closep) int fd = openat(
+                log->audit_fd, segment, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+        struct stat st;
+
+        if (fd < 0)
+                return errno == ENOENT ? -ENOENT : rv_raise(-errno);
+        if (fstat(fd, &st) < 0)
+                return rv_raise(-errno);
+        return S_ISREG(st.st_mode) ? rv_take_fd(&fd) : rv_raise(-EINVAL);
+}
+
+static int fail_to_open(struct rv_log *log, int r, const char *segment, struct rv_error *err)
+{
+        if (r == -EINVAL || r == -ELOOP)
+                return rv_error_set(err, r, "%s/audit/%s: is no regular file", log->state_dir, segment);
+        return rv_log_fail(log, err, r, segment, "cannot read");
+}
+
 /* 1; 0 if it is not there; -errno. */
 static int open_segment(struct rv_log_reader *r, struct rv_error *err)
 {
@@ -14,10 +35,10 @@ static int open_segment(struct rv_log_reader *r, struct rv_error *err)
         r->buf.size = r->start = 0;
         r->start_offset = 0;
         r->is_inside = false;
-        r->fd = openat(r->log->audit_fd, r->segment, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        r->fd = open_file(r->log, r->segment);
         if (r->fd >= 0)
                 return 1;
-        return errno == ENOENT ? 0 : rv_log_fail(r->log, err, rv_raise(-errno), r->segment, "cannot read");
+        return r->fd == -ENOENT ? 0 : fail_to_open(r->log, r->fd, r->segment, err);
 }
 
 int rv_log_reader_open(struct rv_log *log, const char *segment, uint64_t offset, struct rv_log_reader *ret,
@@ -139,9 +160,9 @@ int rv_log_read_line(
         out->size = 0;
         if (n > RV_LOG_RECORD_BYTES_MAX || offset > INT64_MAX - want)
                 return 0;
-        fd = openat(log->audit_fd, segment, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        fd = open_file(log, segment);
         if (fd < 0)
-                return errno == ENOENT ? 0 : rv_log_fail(log, err, rv_raise(-errno), segment, "cannot read");
+                return fd == -ENOENT ? 0 : fail_to_open(log, fd, segment, err);
         if (rv_buf_reserve(out, want) < 0)
                 return rv_log_fail(log, err, rv_raise(-ENOMEM), segment, "cannot read");
         do

@@ -112,7 +112,7 @@ static int read_record(struct recovery *rec, const struct rv_open_decision *at, 
         _cleanup_(rv_closep) int fd = -EBADF;
         _cleanup_(rv_freep) char *line = malloc(at->n);
 
-        fd = openat(rec->log->audit_fd, at->segment, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        fd = openat(rec->log->audit_fd, at->segment, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         if (!line || fd < 0 || pread(fd, line, at->n, (off_t)at->offset) != (ssize_t)at->n)
                 return rv_log_fail(rec->log, rec->err, rv_raise(!line ? -ENOMEM : errno ? -errno : -EIO), at->segment, "cannot read a decision again");
         *ret = rv_log_parse(line, at->n);

@@ -12,7 +12,7 @@
 /* A line of a segment with its newline, or -ESTALE if there is no such line. */
 static int read_line_at(struct rv_log *log, const char *segment, uint64_t offset, size_t n, struct rv_buf *out)
 {
-        _cleanup_(rv_closep) int fd = openat(log->audit_fd, segment, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        _cleanup_(rv_closep) int fd = openat(log->audit_fd, segment, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         size_t done = 0;
 
         if (fd < 0)

@@ -71,7 +71,7 @@ static bool is_place_there(struct rv_log *log, const struct rv_tree_place *place
         if (place->n >= RV_LOG_RECORD_BYTES_MAX)
                 return false;
         line = malloc(n);
-        fd = openat(log->audit_fd, place->segment, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        fd = openat(log->audit_fd, place->segment, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         if (!line || fd < 0 || pread(fd, line, n, (off_t)place->offset) != (ssize_t)n || line[n - 1] != '\n')
                 return false;
         rv_sha256_hex(line, n - 1, sha256);
