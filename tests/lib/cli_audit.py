@@ -201,6 +201,26 @@ def replay_finds(cli):
     check("with the chain too", status == 2, (status, out))
 
 
+def places(cli):
+    """What cannot be read, and a key in a directory that is its owner's alone."""
+    for words in (["verify", "nowhere"], ["verify", "hello.py"], ["prove", "0", "nowhere"]):
+        status, _, err = cli.audit(*words)
+        check(f"{words} cannot be read", status == 125 and err.startswith("reeve: "), (status, err))
+    check("no configuration", cli.audit("verify", "--config", "nowhere.yaml")[0] == 2, "")
+    state = cli.copy("with-pipe")
+    last = cli.segment(state)
+    os.rename(last, last + ".old")
+    os.mkfifo(last)
+    for words in (["reconcile"], ["verify"], ["show"], ["replay"], ["export", "--format", "csv"]):
+        status, _, err = cli.audit(*words, state)
+        check(f"{words} of a pipe", status == 2, (status, err))
+    cli.write("key.yaml", f"state_dir: {cli.place}/keyed\naudit: {{ key: {cli.place}/secrets/audit.key }}\n")
+    os.mkdir(os.path.join(cli.place, "secrets"), 0o700)
+    check("a key elsewhere", cli.audit("keygen", "--config", "key.yaml")[0] == 0 and cli.audit("checkpoint", "--config", "key.yaml")[0] == 0, "")
+    status, out, err = cli.audit("verify", "--config", "key.yaml")
+    check("is found", status == 0 and "the log is good" in out, (status, out, err))
+
+
 def usage(cli):
     for words in (["replay", "--fail-on", "allow", "state"], ["replay", "--candidate", "candidate", "--fail-on", "other", "state"], ["replay", "--jobs", "0", "state"],
                   ["replay", "--from", "x", "state"], ["replay", "--candidate", "nowhere", "state"], ["replay", "--nope"], ["replay", "a", "b"], ["replay", "nowhere"],
@@ -219,7 +239,7 @@ def main():
         cli = Cli(reeve, place)
         fill(cli)
         if not failures:
-            for f in (show, show_is_careful, export, replay, replay_finds, usage):
+            for f in (show, show_is_careful, export, replay, replay_finds, places, usage):
                 f(cli)
     return 1 if failures else 0
 

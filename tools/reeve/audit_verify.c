@@ -271,7 +271,7 @@ int audit_verify(int argc, char **argv)
                 r = audit_key_beside(&o->keys, &place, &err);
         if (r < 0) {
                 say("%s: %s", COMMAND, err.message);
-                r = EXIT_USAGE;
+                r = place.path ? EXIT_REEVE : EXIT_USAGE;
         } else {
                 r = verify(o, &place, is_vouched);
         }
