@@ -48,6 +48,7 @@ struct rv_verify {
         /* Keys. */
         struct rv_checkpoint_key *past;            /* that were in force, the last one being so */
         size_t n_past, past_capacity;
+        size_t given_at;                           /* which of several keys given is in force */
         struct rv_verify_place first_unknown;      /* checkpoint that no known key has signed */
         uint64_t n_unknown;
 };

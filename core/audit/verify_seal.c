@@ -159,12 +159,10 @@ static int begin_key(struct rv_verify *v, const struct rv_checkpoint *c)
         return rv_trace(put_in_force(v, known));
 }
 
-static bool is_given(const struct rv_verify *v, const struct rv_checkpoint_key *key)
+/* Of several keys given: that behind the one in force. */
+static const struct rv_checkpoint_key *next_given(const struct rv_verify *v)
 {
-        for (size_t i = 0; i < v->in->n_keys; i++)
-                if (is_same_key(&v->in->keys[i], key))
-                        return true;
-        return false;
+        return v->given_at + 1 < v->in->n_keys ? &v->in->keys[v->given_at + 1] : NULL;
 }
 
 static int change_key(struct rv_verify *v, const struct rv_checkpoint *c)
@@ -173,10 +171,24 @@ static int change_key(struct rv_verify *v, const struct rv_checkpoint *c)
 
         if (r != 0)
                 return tell_signature(v, r, "the next key that it names");
-        if (v->in->n_keys > 1 && !is_given(v, &c->next_key))
-                return rv__verify_fault(v, RV_VERIFY_KEY, &v->here, "the checkpoint hands over to a key that is none of those given");
+        if (v->in->n_keys > 1 && (!next_given(v) || !is_same_key(next_given(v), &c->next_key)))
+                return rv__verify_fault(v, RV_VERIFY_KEY, &v->here, "the checkpoint hands over to a key that is not the next of those given");
+        v->given_at++;
         v->out->n_rotations++;
         return rv_trace(put_in_force(v, &c->next_key));
+}
+
+/* Where a key was lost, the next one given takes over without a word of it. */
+static int check_key_in_force(struct rv_verify *v, const struct rv_checkpoint *c)
+{
+        int r = rv_checkpoint_verify(c, key_in_force(v));
+
+        if (r != RV_CHECKPOINT_E_UNSIGNED || !next_given(v) || rv_checkpoint_verify(c, next_given(v)) != 0)
+                return tell_signature(v, r, "the key in force");
+        r = put_in_force(v, next_given(v));
+        v->given_at++;
+        v->out->n_replaced++;
+        return rv_trace(r);
 }
 
 static int check_key(struct rv_verify *v, const struct rv_checkpoint *c)
@@ -184,10 +196,7 @@ static int check_key(struct rv_verify *v, const struct rv_checkpoint *c)
         const struct rv_checkpoint_key *key = key_in_force(v);
         int r;
 
-        if (!key)
-                r = begin_key(v, c);
-        else
-                r = tell_signature(v, rv_checkpoint_verify(c, key), "the key in force");
+        r = key ? check_key_in_force(v, c) : begin_key(v, c);
         key = key_in_force(v);
         if (r != 0 || !key || !c->has_next_key || is_same_key(&c->next_key, key))
                 return rv_trace(r);
@@ -329,7 +338,7 @@ static int check_end(struct rv_verify *v)
 int rv__verify_seal_end(struct rv_verify *v)
 {
         struct rv_verify_result *out = v->out;
-        struct rv_verify_place beginning = { 0 };
+        struct rv_verify_place beginning = { 0 }, end = { v->lines.segment, v->lines.start_offset, v->next_seq };
         int r = 0;
 
         if (v->n_unknown && !v->n_past)
@@ -340,6 +349,8 @@ int rv__verify_seal_end(struct rv_verify *v)
                 r = check_end(v);
         if (r == 0)
                 r = check_notes(v);
+        if (r == 0 && v->n_past && v->in->n_keys > 1 && next_given(v))
+                r = rv__verify_fault(v, RV_VERIFY_KEY, &end, "the log ends before the last of the keys given comes into force: its end is cut off, or an earlier key went on");
         if (r == 0 && v->in->is_vouched && v->next_seq && !out->n_checkpoints)
                 r = rv__verify_fault(v, RV_VERIFY_UNSEALED, &beginning, "there is no checkpoint: nothing of this log is signed");
         rv_merkle_root(&v->tree, out->root);
