@@ -147,6 +147,13 @@ def export(cli):
           and f"size {len(lines)}, root {root_of(lines).hex()}, last hash {hashlib.sha256(lines[-1]).hexdigest()}" in err, err)
     status, out, err = cli.run("audit", "export", "--format", "jsonl", "--tenant", "other", "state")
     check("of one tenant", out.split(b"\n")[:-1] == [l for l in lines if json.loads(l).get("tenant") == "other"] and f"of the {len(lines)}" in err, err)
+    state = cli.copy("gap")
+    for name, text in (("00000000000000000000.jsonl", lines[:2]), ("00000000000000000003.jsonl", lines[3:])):
+        with open(os.path.join(cli.place, state, "audit", name), "wb") as f:
+            f.write(b"\n".join(text) + b"\n")
+    status, out, err = cli.run("audit", "export", "--format", "jsonl", state)
+    check("a log with a gap is not the whole one", status == 2 and out.count(b"\n") == len(lines) - 1 and "record 3 stands where record 2 should be" in err
+          and "root" not in err, (status, err))
     state = cli.copy("formulas")
     cli.append(state, "rejected", run_id="f" * 32, tenant="=1+1", principal='say "hi", you\r\n', request_id="@x", trace_id="-1", message="+2", cause="\tx")
     status, _, err = cli.run("audit", "export", "--format", "csv", "--output", "out.csv", state)
