@@ -214,6 +214,8 @@ def places(cli):
         status, _, err = cli.audit(*words)
         check(f"{words} cannot be read", status == 125 and err.startswith("reeve: "), (status, err))
     check("no configuration", cli.audit("verify", "--config", "nowhere.yaml")[0] == 2, "")
+    for words in (["verify"], ["reconcile"], ["show"], ["replay"], ["export", "--format", "csv"], ["prove", "0"]):
+        check(f"{words} of a directory without a log", cli.audit(*words, "bundle")[0] == 2, "")
     state = cli.copy("with-pipe")
     last = cli.segment(state)
     os.rename(last, last + ".old")
