@@ -341,7 +341,7 @@ static int check_end(struct rv_verify *v)
 int rv__verify_seal_end(struct rv_verify *v)
 {
         struct rv_verify_result *out = v->out;
-        struct rv_verify_place beginning = { 0 }, end = { v->lines.segment, v->lines.start_offset, v->next_seq };
+        struct rv_verify_place beginning = { 0 }, end = { v->segment, v->lines.next_offset, v->next_seq };
         int r = 0;
 
         if (v->n_unknown && !v->n_past)
