@@ -179,7 +179,7 @@ static int take_before(struct rv_log *log, struct rv_error *err)
         if (r == 0)
                 return rv_error_set(err, rv_raise(-EBADMSG), "%s/audit/%s: has no record to continue, and the segment before it is not there; put that back, or move audit/ away to begin a new log",
                                     log->state_dir, log->segment);
-        part.fd = fd = openat(log->audit_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        part.fd = fd = openat(log->audit_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         if (fd < 0 || fstat(fd, &st) < 0)
                 return rv_log_fail(log, err, rv_raise(-errno), name, "cannot read");
         part.size = (uint64_t)st.st_size;

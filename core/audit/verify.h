@@ -85,6 +85,7 @@ struct rv_verify_result {
         bool has_key;                              /* a checkpoint was signed by a key that is known: */
         struct rv_checkpoint_key key;              /* the one in force at the end */
         uint64_t n_rotations;                      /* how often another came into force */
+        uint64_t n_replaced;                       /* and how often without a word of the one before, by the keys given */
         uint64_t n_earlier;                        /* checkpoints of an earlier, unknown key that a rotation vouches for */
         uint64_t n_faults;
         struct rv_verify_fault fault;              /* the first one */

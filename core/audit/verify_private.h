@@ -12,8 +12,6 @@
 #include "audit/record_form.h"
 #include "audit/verify.h"
 
-#define RV_VERIFY_PAST_KEYS_MAX 64
-
 /* Where a record stands. */
 struct rv_verify_place {
         uint64_t segment, offset, seq;
@@ -46,8 +44,9 @@ struct rv_verify {
         uint64_t vouched;                          /* the tree of that size was as a checkpoint or `expects` says */
 
         /* Keys. */
-        struct rv_checkpoint_key past[RV_VERIFY_PAST_KEYS_MAX];   /* that were in force, the last one being so */
-        size_t n_past;
+        struct rv_checkpoint_key *past;            /* that were in force, the last one being so */
+        size_t n_past, past_capacity;
+        size_t given_at;                           /* which of several keys given is in force */
         struct rv_verify_place first_unknown;      /* checkpoint that no known key has signed */
         uint64_t n_unknown;
 };

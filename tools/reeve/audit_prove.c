@@ -261,7 +261,8 @@ int audit_prove(int argc, char **argv)
                 r = print_json(json, "the proof");
         } else {
                 say("%s: %s", COMMAND, err.message);
-                r = r == -ENOMEM || r == -EIO ? EXIT_REEVE : EXIT_USAGE;
+                r = (place.audit_fd < 0 && place.path) || r == -ENOMEM || r == -EIO || r == -EACCES ? EXIT_REEVE
+                                                                                                    : EXIT_USAGE;
         }
         rv_proof_file_fini(&p.file);
         audit_place_close(&place);

@@ -80,7 +80,11 @@ int audit_reconcile(int argc, char **argv)
         out.is_json = o.is_json;
         if (audit_place_open(o.config, o.words[0], &place, &err) < 0 ||
                 reconcile(&place, on_found, &out, &counts, &err) < 0) {
-                say("%s", err.message);
+                say("audit reconcile: %s", err.message);
+                return EXIT_USAGE;
+        }
+        if (!counts.records && place.state_fd < 0) {
+                say("audit reconcile: %s: there is no log: not one record in it", place.path);
                 return EXIT_USAGE;
         }
         return finish(&out, &counts);
