@@ -216,6 +216,13 @@ def places(cli):
     check("no configuration", cli.audit("verify", "--config", "nowhere.yaml")[0] == 2, "")
     for words in (["verify"], ["reconcile"], ["show"], ["replay"], ["export", "--format", "csv"], ["prove", "0"]):
         check(f"{words} of a directory without a log", cli.audit(*words, "bundle")[0] == 2, "")
+    state = cli.copy("closed")
+    for words, wanted in ((["verify"], 125), (["prove", "0"], 125), (["reconcile"], 2), (["show"], 2), (["replay"], 2)):
+        try:
+            p = subprocess.run([cli.reeve, "audit", *words, state], cwd=cli.place, capture_output=True, check=False, user=65534, group=65534, extra_groups=[])
+        except PermissionError:
+            break       # not as root, or the binary lies where that user cannot come
+        check(f"{words} of a log that is another's", p.returncode == wanted and b"Permission denied" in p.stderr and not p.stdout, (p.returncode, p.stderr))
     state = cli.copy("with-pipe")
     last = cli.segment(state)
     os.rename(last, last + ".old")
