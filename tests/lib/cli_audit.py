@@ -139,6 +139,22 @@ def show_is_careful(cli):
     check("a line that is no record is one", status == 2 and "byte" in err, (status, err))
 
 
+    state = cli.copy("nameless")
+    cli.append(state, "decision", run_id="e" * 32, tenant="local", verdict={"effect": "allow", "code": "ok", "denials": []}, facts={})
+    status, _, err = cli.audit("show", state)
+    check("a decision without an id is damage", status == 2 and "byte" in err, (status, err))
+
+
+def digests(cli):
+    """As docs/audit.md tells them."""
+    for record in map(json.loads, cli.lines()):
+        if record["kind"] == "decision":
+            context = {"bundle": record["bundle"], "facts": record["facts"], "limits": record["engine"]["limits"]}
+            check("context_sha256", hashlib.sha256(canonical(context)).hexdigest() == record["context_sha256"], record["seq"])
+            for of in (record, record.get("shadow", record)):
+                check("verdict_sha256", hashlib.sha256(canonical(of["verdict"])).hexdigest() == of["verdict_sha256"], record["seq"])
+
+
 def export(cli):
     lines = cli.lines()
     status, out, err = cli.run("audit", "export", "--format", "jsonl", "state")
@@ -255,7 +271,7 @@ def main():
         cli = Cli(reeve, place)
         fill(cli)
         if not failures:
-            for f in (show, show_is_careful, export, replay, replay_finds, places, usage):
+            for f in (show, show_is_careful, digests, export, replay, replay_finds, places, usage):
                 f(cli)
     return 1 if failures else 0
 
