@@ -8,6 +8,7 @@ struct rv_redact_text {
         const char *text;
         size_t n;
         uint32_t next;          /* in the bucket, by index + 1 */
+        char *owned;            /* the text, where it is a copy with less in it; or NULL */
 };
 
 static uint8_t fold(char c)
@@ -25,6 +26,32 @@ static bool is_same(const char *a, const char *b, size_t n)
         return true;
 }
 
+static bool is_separator(char c)
+{
+        return c == '-' || c == '_' || c == '.';
+}
+
+/* Several in a row mean one, as in a package's name: Acme__Corp is acme-corp. */
+static bool has_run(const char *text, size_t n)
+{
+        for (size_t i = 1; i < n; i++)
+                if (is_separator(text[i - 1]) && is_separator(text[i]))
+                        return true;
+        return false;
+}
+
+static char *without_runs(const char *text, size_t n, size_t *ret_n)
+{
+        char *copy = malloc(n);
+        size_t k = 0;
+
+        for (size_t i = 0; copy && i < n; i++)
+                if (!i || !is_separator(text[i]) || !is_separator(text[i - 1]))
+                        copy[k++] = text[i];
+        *ret_n = k;
+        return copy;
+}
+
 /* Of the first bytes, HELD_BYTES_MIN or fewer. */
 static uint32_t key_of(const char *text, size_t n)
 {
@@ -36,10 +63,8 @@ static uint32_t key_of(const char *text, size_t n)
         return key ^ key >> 16;
 }
 
-int rv_redact_texts_add(struct rv_redact_texts *set, const char *text, size_t n)
+static int add(struct rv_redact_texts *set, struct rv_redact_text item)
 {
-        if (!n)
-                return 0;
         if (set->n == set->capacity) {
                 size_t capacity = set->capacity ? 2 * set->capacity : 16;
                 void *more = reallocarray(set->items, capacity, sizeof(*set->items));
@@ -52,8 +77,26 @@ int rv_redact_texts_add(struct rv_redact_texts *set, const char *text, size_t n)
                 set->items = more;
                 set->capacity = capacity;
         }
-        set->items[set->n++] = (struct rv_redact_text){ .text = text, .n = n };
+        set->items[set->n++] = item;
         return 0;
+}
+
+int rv_redact_texts_add(struct rv_redact_texts *set, const char *text, size_t n)
+{
+        _cleanup_(rv_freep) char *copy = NULL;
+        size_t n_copy;
+        int r;
+
+        if (!n)
+                return 0;
+        r = add(set, (struct rv_redact_text){ .text = text, .n = n });
+        if (r < 0 || !has_run(text, n))
+                return r;
+        copy = without_runs(text, n, &n_copy);
+        r = copy ? add(set, (struct rv_redact_text){ .text = copy, .n = n_copy, .owned = copy }) : rv_raise(-ENOMEM);
+        if (r == 0)
+                (void)rv_take(&copy);
+        return r;
 }
 
 int rv_redact_texts_seal(struct rv_redact_texts *set)
@@ -94,10 +137,8 @@ static bool match_here(const struct rv_redact_texts *set, const char *text, size
         return false;
 }
 
-bool rv_redact_texts_match(const struct rv_redact_texts *set, const char *text, size_t n, bool is_whole)
+static bool match_as_it_is(const struct rv_redact_texts *set, const char *text, size_t n, bool is_whole)
 {
-        if (!set->n || !n)
-                return false;
         if (match_here(set, text, n, true))
                 return true;
         for (size_t i = 0; !is_whole && i + HELD_BYTES_MIN <= n; i++)
@@ -106,8 +147,25 @@ bool rv_redact_texts_match(const struct rv_redact_texts *set, const char *text, 
         return false;
 }
 
+bool rv_redact_texts_match(const struct rv_redact_texts *set, const char *text, size_t n, bool is_whole)
+{
+        _cleanup_(rv_freep) char *copy = NULL;
+        size_t n_copy;
+
+        if (!set->n || !n)
+                return false;
+        if (match_as_it_is(set, text, n, is_whole))
+                return true;
+        if (!has_run(text, n))
+                return false;
+        copy = without_runs(text, n, &n_copy);
+        return !copy || match_as_it_is(set, copy, n_copy, is_whole);
+}
+
 void rv_redact_texts_fini(struct rv_redact_texts *set)
 {
+        for (size_t i = 0; i < set->n; i++)
+                free(set->items[i].owned);
         free(set->items);
         free(set->buckets);
         *set = (struct rv_redact_texts){ 0 };

@@ -234,7 +234,10 @@ static void fail_as_other_log(struct rv_seal *seal, const struct rv_sign_answer 
         finish(seal, err.code, &err);
 }
 
-/* The base is to be where the signer is. */
+/*
+ * The base is to be where the signer is. It may have sealed for another process all that this one knows of; then the
+ * log has those records too, or it is an older copy.
+ */
 static void align(struct rv_seal *seal, const struct rv_sign_answer *a)
 {
         struct rv_error err = { 0 };
@@ -259,22 +262,13 @@ static void align(struct rv_seal *seal, const struct rv_sign_answer *a)
         go(seal);
 }
 
-static void on_stale(struct rv_seal *seal, const struct rv_sign_answer *a)
-{
-        /* Another process has sealed all that this one knows of. */
-        if (seal->order.mode == RV_SEAL_NEW && a->size >= rv_tree_size(&seal->tree))
-                finish(seal, 0, NULL);
-        else
-                align(seal, a);
-}
-
 static void on_sign_answer(struct rv_seal *seal, const struct rv_sign_answer *a)
 {
         switch ((enum rv_sign_code)a->code) {
         case RV_SIGN_OK:
                 return on_signed(seal, a);
         case RV_SIGN_STALE:
-                return on_stale(seal, a);
+                return align(seal, a);
         case RV_SIGN_REFUSED:
                 if (!a->size || !restart(seal))
                         return fail(seal, -EPERM, a->text);

@@ -139,6 +139,22 @@ def show_is_careful(cli):
     check("a line that is no record is one", status == 2 and "byte" in err, (status, err))
 
 
+    state = cli.copy("nameless")
+    cli.append(state, "decision", run_id="e" * 32, tenant="local", verdict={"effect": "allow", "code": "ok", "denials": []}, facts={})
+    status, _, err = cli.audit("show", state)
+    check("a decision without an id is damage", status == 2 and "byte" in err, (status, err))
+
+
+def digests(cli):
+    """As docs/audit.md tells them."""
+    for record in map(json.loads, cli.lines()):
+        if record["kind"] == "decision":
+            context = {"bundle": record["bundle"], "facts": record["facts"], "limits": record["engine"]["limits"]}
+            check("context_sha256", hashlib.sha256(canonical(context)).hexdigest() == record["context_sha256"], record["seq"])
+            for of in (record, record.get("shadow", record)):
+                check("verdict_sha256", hashlib.sha256(canonical(of["verdict"])).hexdigest() == of["verdict_sha256"], record["seq"])
+
+
 def export(cli):
     lines = cli.lines()
     status, out, err = cli.run("audit", "export", "--format", "jsonl", "state")
@@ -216,6 +232,13 @@ def places(cli):
     check("no configuration", cli.audit("verify", "--config", "nowhere.yaml")[0] == 2, "")
     for words in (["verify"], ["reconcile"], ["show"], ["replay"], ["export", "--format", "csv"], ["prove", "0"]):
         check(f"{words} of a directory without a log", cli.audit(*words, "bundle")[0] == 2, "")
+    state = cli.copy("closed")
+    for words, wanted in ((["verify"], 125), (["prove", "0"], 125), (["reconcile"], 2), (["show"], 2), (["replay"], 2)):
+        try:
+            p = subprocess.run([cli.reeve, "audit", *words, state], cwd=cli.place, capture_output=True, check=False, user=65534, group=65534, extra_groups=[])
+        except PermissionError:
+            break       # not as root, or the binary lies where that user cannot come
+        check(f"{words} of a log that is another's", p.returncode == wanted and b"Permission denied" in p.stderr and not p.stdout, (p.returncode, p.stderr))
     state = cli.copy("with-pipe")
     last = cli.segment(state)
     os.rename(last, last + ".old")
@@ -248,7 +271,7 @@ def main():
         cli = Cli(reeve, place)
         fill(cli)
         if not failures:
-            for f in (show, show_is_careful, export, replay, replay_finds, places, usage):
+            for f in (show, show_is_careful, digests, export, replay, replay_finds, places, usage):
                 f(cli)
     return 1 if failures else 0
 

@@ -102,6 +102,10 @@ static const struct {
           "{\"tenant\":<\"none\">,\"run_id\":\"none\",\"decision_id\":\"xnonex\",\"stage\":\"none\",\"bundle\":\"none\",\"engine\":{\"lua\":\"none\"},\"status\":\"none\","
           "\"facts\":{\"stage\":\"none\",\"request\":{\"network_mode\":\"none\",\"language\":\"none\"},\"network\":[{\"mode\":\"none\",\"domain\":<\"none\">}]},"
           "\"verdict\":{\"effect\":\"none\",\"code\":\"none\",\"denials\":[{\"section\":\"none\",\"item\":<\"none\">}]}}" },
+        { "in other letters, with more between them", "/facts/packages/*/name", "{\"facts\":{\"packages\":[{\"name\":\"acme-corp\",\"requested\":\"Acme_._Corp@1\"}]}}",
+          "{\"facts\":{\"packages\":[{\"name\":<\"acme-corp\">,\"requested\":<\"Acme_._Corp@1\">}]}}" },
+        { "with less between them", "/tenant", "{\"tenant\":\"acme--corp\",\"principal\":\"x acme.corp\",\"message\":\"acme corp\"}",
+          "{\"tenant\":<\"acme--corp\">,\"principal\":<\"x acme.corp\">,\"message\":\"acme corp\"}" },
         { "a label is no fixed word, whatever it is called", "/tenant", "{\"tenant\":\"acme\",\"facts\":{\"request\":{\"tenant\":{\"labels\":{\"mode\":\"acme\",\"effect\":\"acme\"}}}}}",
           "{\"tenant\":<\"acme\">,\"facts\":{\"request\":{\"tenant\":{\"labels\":{\"mode\":<\"acme\">,\"effect\":<\"acme\">}}}}}" },
         { "digits in a digest", "/tenant", "{\"tenant\":\"beef\",\"source\":{\"sha256\":\"00beef00\"},\"facts\":{\"request\":{\"source_sha256\":\"beef\"}}}",

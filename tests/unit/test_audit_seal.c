@@ -411,6 +411,33 @@ static void a_wrong_edge_is_made_anew(void **state)
         end(seal, log);
 }
 
+/* An older copy of the log is put back: that is told at once, not when it has grown to where it was. */
+static void an_older_copy_is_told(void **state)
+{
+        struct rv_log *log = open_log(state);
+        struct rv_seal *seal = begin(log);
+        uint64_t size;
+        rv_merkle_hash root;
+
+        add(log, 20, true);
+        start(seal, RV_SEAL_NEW, 0);
+        size = signer.size;
+        memcpy(root, signer.root, sizeof(root));
+        end(seal, log);
+        assert_int_equal(unlink(in_state(state, SEGMENT)), 0);
+        log = open_log(state);
+        seal = begin(log);
+        signer.size = size;
+        memcpy(signer.root, root, sizeof(root));
+        add(log, 3, true);
+        rv_seal_prepare(seal);
+        start(seal, RV_SEAL_NEW, -EBADMSG);
+        assert_non_null(strstr(done_text, "--expect 20:"));
+        assert_int_equal(n_warned, 1);
+        assert_int_equal(check_checkpoints(state, log, 0), 0);
+        end(seal, log);
+}
+
 /* The whole of a file, with one piece of text in another's place. */
 static void lie(void **state, const char *name, const char *old, const char *new)
 {
@@ -587,6 +614,7 @@ int main(void)
                 TMP(a_later_one_came_first),
                 TMP(a_signer_that_is_elsewhere),
                 TMP(a_wrong_edge_is_made_anew),
+                TMP(an_older_copy_is_told),
                 TMP(a_wrong_size_is_made_anew),
                 TMP(a_new_signer_is_shown_the_log),
                 TMP(no_signer),

@@ -65,6 +65,8 @@ int audit_place_open(const char *config, const char *dir, struct audit_place *re
         if (r < 0)
                 return r;
         r = openat(ret->audit_fd, "audit", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (r < 0 && errno != ENOENT && errno != ENOTDIR)
+                return rv_error_set(err, rv_raise(-errno), "cannot open %s/audit: %s; only root and the user whose log it is can read it", ret->path, strerror(errno));
         if (r < 0)
                 return rv_trace(become_owner(ret, err));
         ret->state_fd = ret->audit_fd;

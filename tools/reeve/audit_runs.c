@@ -117,15 +117,16 @@ static int add_decision(struct audit_runs *runs, const struct audit_record *r)
         _cleanup_(rv_json_unrefp) json_t *verdict = NULL, *entry = NULL, *id = audit_record_text(r->decision_id);
         const json_t *denial;
 
-        if (!r->verdict.text || rv_canonical_read(r->verdict.text, r->verdict.n, RV_LOG_DEPTH_MAX, &verdict) < 0)
+        if (!json_is_string(id) || !r->verdict.text ||
+                rv_canonical_read(r->verdict.text, r->verdict.n, RV_LOG_DEPTH_MAX, &verdict) < 0)
                 return -EINVAL;
         /* One stage of a run that is wanted makes all of it wanted. */
-        if (!json_object_get(runs->open, json_is_string(id) ? json_string_value(id) : "") &&
+        if (!json_object_get(runs->open, json_string_value(id)) &&
             (!is_in_time(runs, r) || (runs->filter.rule && !has_rule(verdict, runs->filter.rule)) ||
              (runs->filter.package && !has_package(runs, r->facts))))
                 return 0;
         entry = begin("run", r);
-        if (!entry || !json_is_string(id))
+        if (!entry)
                 return -ENOMEM;
         denial = json_array_get(json_object_get(verdict, "denials"), 0);
         set(entry, "stage", audit_record_text(r->stage));
