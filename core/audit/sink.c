@@ -14,6 +14,9 @@
 #define LOCK_FILE "sending"              /* holds why the last delivery failed */
 #define SCAN_BYTES_MAX ((uint64_t)16 << 20)   /* of records that nobody wants, before the mark is moved past them */
 #define ROUNDS 2u
+#define SLOW_US 1000000u                 /* a failure that took less is no burden */
+#define REST_BYTES_MAX 64u
+#define REST_MAX_US ((uint64_t)300 * 1000 * 1000)
 
 /* ---- Open and close ---- */
 
@@ -188,10 +191,37 @@ static int send_locked(struct pass *p)
 
 /* ---- Who sends ---- */
 
-static void note_end(int lock_fd, const struct rv_error *why)
+static int read_note(struct rv_log *log, struct rv_buf *out)
 {
-        char text[RV_ERROR_MESSAGE_MAX + 1];
-        int n = snprintf(text, sizeof(text), "%s\n", why->message);
+        int r = rv_read_file_at(log->audit_fd, LOCK_FILE, RV_ERROR_MESSAGE_MAX + REST_BYTES_MAX, out);
+
+        return r == -ENOENT ? 0 : rv_trace(r);
+}
+
+/* The second line of the note: when the last attempt failed, and how long the sink was to be left alone; else zeros. */
+static void read_rest(struct rv_log *log, uint64_t *ret_since_us, uint64_t *ret_rest_us)
+{
+        _cleanup_(rv_buf_fini) struct rv_buf text = { 0 };
+        unsigned long long since_us = 0, rest_us = 0;
+        const char *line = read_note(log, &text) == 0 && text.size ? strchr(text.data, '\n') : NULL;
+
+        if (!line || sscanf(line + 1, "%20llu %20llu", &since_us, &rest_us) != 2 || rest_us > REST_MAX_US)
+                since_us = rest_us = 0;
+        *ret_since_us = since_us;
+        *ret_rest_us = rest_us;
+}
+
+/* For how long a sink is left alone that let an attempt wait for nothing, once more maybe. */
+static uint64_t rest_after(uint64_t took_us, uint64_t last_us)
+{
+        return took_us < SLOW_US ? 0 : RV_MIN(RV_MAX(took_us, 2 * last_us), REST_MAX_US);
+}
+
+/* Why it failed, and on a second line when that was and how long the sink is left alone. */
+static void note_end(int lock_fd, const struct rv_error *why, uint64_t rest_us)
+{
+        char text[RV_ERROR_MESSAGE_MAX + REST_BYTES_MAX];
+        int n = snprintf(text, sizeof(text), "%s\n%llu %llu\n", why->message, (unsigned long long)rv_boot_us(), (unsigned long long)rest_us);
 
         /* What cannot be noted for doctor is told by who finds it out himself. */
         if (ftruncate(lock_fd, 0) < 0 || (why->code && pwrite(lock_fd, text, (size_t)n, 0) < 0))
@@ -206,6 +236,7 @@ static int send_once(struct rv_sink *sink, struct rv_log *log, uint64_t deadline
                 log->audit_fd, LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
         struct rv_error why = { 0 };
         struct pass p = { .sink = sink, .log = log, .deadline_us = deadline_us, .progress = progress, .err = &why };
+        uint64_t begun_us = rv_boot_us(), n_before = progress->n_bytes, since_us, last_us;
         int r;
 
         if (lock_fd < 0)
@@ -214,7 +245,8 @@ static int send_once(struct rv_sink *sink, struct rv_log *log, uint64_t deadline
                 return errno == EWOULDBLOCK ? RV_SINK_E_BUSY : rv_log_fail(log, err, rv_raise(-errno), LOCK_FILE, "cannot lock");
         r = send_locked(&p);
         rv_buf_fini(&p.batch);
-        note_end(lock_fd, &why);
+        read_rest(log, &since_us, &last_us);
+        note_end(lock_fd, &why, progress->n_bytes == n_before ? rest_after(rv_boot_us() - begun_us, last_us) : 0);
         return r < 0 ? rv_error_set(err, rv_trace(r), "%s", why.message) : 0;
 }
 
@@ -241,9 +273,18 @@ int rv_sink_last_error(struct rv_log *log, char *ret, size_t size)
         _cleanup_(rv_buf_fini) struct rv_buf text = { 0 };
         int r;
 
-        r = rv_read_file_at(log->audit_fd, LOCK_FILE, RV_ERROR_MESSAGE_MAX + 1, &text);
-        if (r < 0 && r != -ENOENT)
+        r = read_note(log, &text);
+        if (r < 0)
                 return rv_trace(r);
         snprintf(ret, size, "%.*s", text.size ? (int)strcspn(text.data, "\n") : 0, text.size ? text.data : "");
         return 0;
+}
+
+uint64_t rv_sink_rest_us(struct rv_log *log)
+{
+        uint64_t now_us = rv_boot_us(), since_us, rest_us;
+
+        read_rest(log, &since_us, &rest_us);
+        /* A clock that is behind began anew with the machine. */
+        return now_us >= since_us && now_us - since_us < rest_us ? rest_us - (now_us - since_us) : 0;
 }
