@@ -6,12 +6,15 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define FILE_NAME "index.sqlite"
 #define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
 #define BOOT_ID_BYTES_MAX 64
 #define PAUSE_US 1000
+#define MAPPED_PAGE_BYTES 4096u
+#define ROOM_BYTES (512u << 10)          /* for -shm, and what a few records add to -wal meanwhile */
 
 int rv__index_fail(const struct rv_index *x, struct rv_error *err, int r, const char *what)
 {
@@ -105,12 +108,29 @@ static int set_up(struct rv_index *x, struct rv_error *err)
         return rc == SQLITE_OK ? 0 : rv__index_db_error(x, rc, err);
 }
 
+/*
+ * SQLite sees to it that each page of -shm, which it maps, has a block on the disk. Where a block is smaller than a page
+ * (ext4 below 512 MiB) there is none for the rest of it, and to write there while the disk is full ends the process.
+ */
+static int check_room(struct rv_index *x, struct rv_error *err)
+{
+        struct statvfs fs;
+
+        if (fstatvfs(x->log->state_fd, &fs) < 0 || fs.f_frsize >= MAPPED_PAGE_BYTES ||
+                (uint64_t)fs.f_bavail * fs.f_frsize >= ROOM_BYTES)
+                return 0;
+        return rv__index_fail(x, err, rv_raise(-ENOSPC), "cannot be used");
+}
+
 static int connect_to(struct rv_index *x, struct rv_error *err)
 {
         const char *vfs = files_by_descriptor();
         char path[64];
         int rc;
 
+        rc = check_room(x, err);
+        if (rc < 0)
+                return rc;
         snprintf(path, sizeof(path), "/proc/self/fd/%d/" FILE_NAME, x->log->state_fd);
         rc = vfs ? sqlite3_open_v2(path, &x->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, vfs) : SQLITE_NOMEM;
         if (rc != SQLITE_OK)
