@@ -149,18 +149,25 @@ static int append_locked(struct rv_seal *seal, json_t *body, struct rv_error *er
         return r < 0 ? rv_trace(r) : 0;
 }
 
-static int append(struct rv_seal *seal, struct rv_error *err)
+static int lock(struct rv_seal *seal, struct rv_error *err)
 {
-        _cleanup_(rv_json_unrefp) json_t *body = NULL;
         uint64_t lock_wait_us = seal->log->lock_wait_us;
         int r;
 
-        r = make_body(&seal->checkpoint, &body, err);
-        if (r < 0)
-                return rv_trace(r);
         seal->log->lock_wait_us = RV_MIN(lock_wait_us, LOCK_WAIT_US);
         r = rv_log_lock(seal->log, err);
         seal->log->lock_wait_us = lock_wait_us;
+        return rv_trace(r);
+}
+
+static int append(struct rv_seal *seal, struct rv_error *err)
+{
+        _cleanup_(rv_json_unrefp) json_t *body = NULL;
+        int r;
+
+        r = make_body(&seal->checkpoint, &body, err);
+        if (r == 0)
+                r = lock(seal, err);
         if (r < 0)
                 return rv_trace(r);
         r = append_locked(seal, body, err);
@@ -237,11 +244,27 @@ static void align(struct rv_seal *seal, const struct rv_sign_answer *a)
         go(seal);
 }
 
+/* Another process has sealed all that this one knows of: then the log has as many records, or its end was cut off. */
+static void leave_to_other(struct rv_seal *seal, const struct rv_sign_answer *a)
+{
+        struct rv_error err = { 0 };
+        int r;
+
+        r = lock(seal, &err);
+        if (r == 0) {
+                r = rv_log_read_tail(seal->log, &err);
+                rv_log_unlock(seal->log);
+        }
+        if (r == 0 && seal->log->next_seq < a->size)
+                fail(seal, -EBADMSG, "the log has fewer records than were signed before: its end was cut off, or an old copy was put back");
+        else
+                finish(seal, r, &err);
+}
+
 static void on_stale(struct rv_seal *seal, const struct rv_sign_answer *a)
 {
-        /* Another process has sealed all that this one knows of. */
         if (seal->order.mode == RV_SEAL_NEW && a->size >= rv_tree_size(&seal->tree))
-                finish(seal, 0, NULL);
+                leave_to_other(seal, a);
         else
                 align(seal, a);
 }
