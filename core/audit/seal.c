@@ -150,18 +150,25 @@ static int append_locked(struct rv_seal *seal, json_t *body, struct rv_error *er
         return r < 0 ? rv_trace(r) : 0;
 }
 
-static int append(struct rv_seal *seal, struct rv_error *err)
+static int lock(struct rv_seal *seal, struct rv_error *err)
 {
-        _cleanup_(rv_json_unrefp) json_t *body = NULL;
         uint64_t lock_wait_us = seal->log->lock_wait_us;
         int r;
 
-        r = make_body(&seal->checkpoint, &body, err);
-        if (r < 0)
-                return rv_trace(r);
         seal->log->lock_wait_us = RV_MIN(lock_wait_us, LOCK_WAIT_US);
         r = rv_log_lock(seal->log, err);
         seal->log->lock_wait_us = lock_wait_us;
+        return rv_trace(r);
+}
+
+static int append(struct rv_seal *seal, struct rv_error *err)
+{
+        _cleanup_(rv_json_unrefp) json_t *body = NULL;
+        int r;
+
+        r = make_body(&seal->checkpoint, &body, err);
+        if (r == 0)
+                r = lock(seal, err);
         if (r < 0)
                 return rv_trace(r);
         r = append_locked(seal, body, err);

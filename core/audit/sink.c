@@ -192,10 +192,30 @@ static int send_locked(struct pass *p)
 
 /* ---- Who sends ---- */
 
-/* For how long a sink is left alone that let an attempt wait for nothing. */
-static uint64_t rest_after(uint64_t took_us)
+static int read_note(struct rv_log *log, struct rv_buf *out)
 {
-        return took_us < SLOW_US ? 0 : RV_MIN(took_us * RV_SINK_REST_FACTOR, REST_MAX_US);
+        int r = rv_read_file_at(log->audit_fd, LOCK_FILE, RV_ERROR_MESSAGE_MAX + REST_BYTES_MAX, out);
+
+        return r == -ENOENT ? 0 : rv_trace(r);
+}
+
+/* The second line of the note: when the last attempt failed, and how long the sink was to be left alone; else zeros. */
+static void read_rest(struct rv_log *log, uint64_t *ret_since_us, uint64_t *ret_rest_us)
+{
+        _cleanup_(rv_buf_fini) struct rv_buf text = { 0 };
+        unsigned long long since_us = 0, rest_us = 0;
+        const char *line = read_note(log, &text) == 0 && text.size ? strchr(text.data, '\n') : NULL;
+
+        if (!line || sscanf(line + 1, "%20llu %20llu", &since_us, &rest_us) != 2 || rest_us > REST_MAX_US)
+                since_us = rest_us = 0;
+        *ret_since_us = since_us;
+        *ret_rest_us = rest_us;
+}
+
+/* For how long a sink is left alone that let an attempt wait for nothing, once more maybe. */
+static uint64_t rest_after(uint64_t took_us, uint64_t last_us)
+{
+        return took_us < SLOW_US ? 0 : RV_MIN(RV_MAX(took_us, 2 * last_us), REST_MAX_US);
 }
 
 /* Why it failed, and on a second line when that was and how long the sink is left alone. */
@@ -217,7 +237,7 @@ static int send_once(struct rv_sink *sink, struct rv_log *log, uint64_t deadline
                 log->audit_fd, LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
         struct rv_error why = { 0 };
         struct pass p = { .sink = sink, .log = log, .deadline_us = deadline_us, .progress = progress, .err = &why };
-        uint64_t begun_us = rv_boot_us(), n_before = progress->n_bytes;
+        uint64_t begun_us = rv_boot_us(), n_before = progress->n_bytes, since_us, last_us;
         int r;
 
         if (lock_fd < 0)
@@ -226,7 +246,8 @@ static int send_once(struct rv_sink *sink, struct rv_log *log, uint64_t deadline
                 return errno == EWOULDBLOCK ? RV_SINK_E_BUSY : rv_log_fail(log, err, rv_raise(-errno), LOCK_FILE, "cannot lock");
         r = send_locked(&p);
         rv_buf_fini(&p.batch);
-        note_end(lock_fd, &why, progress->n_bytes == n_before ? rest_after(rv_boot_us() - begun_us) : 0);
+        read_rest(log, &since_us, &last_us);
+        note_end(lock_fd, &why, progress->n_bytes == n_before ? rest_after(rv_boot_us() - begun_us, last_us) : 0);
         return r < 0 ? rv_error_set(err, rv_trace(r), "%s", why.message) : 0;
 }
 
@@ -248,13 +269,6 @@ int rv_sink_send(struct rv_sink *sink, struct rv_log *log, uint64_t deadline_us,
         return 0;
 }
 
-static int read_note(struct rv_log *log, struct rv_buf *out)
-{
-        int r = rv_read_file_at(log->audit_fd, LOCK_FILE, RV_ERROR_MESSAGE_MAX + REST_BYTES_MAX, out);
-
-        return r == -ENOENT ? 0 : rv_trace(r);
-}
-
 int rv_sink_last_error(struct rv_log *log, char *ret, size_t size)
 {
         _cleanup_(rv_buf_fini) struct rv_buf text = { 0 };
@@ -269,18 +283,9 @@ int rv_sink_last_error(struct rv_log *log, char *ret, size_t size)
 
 uint64_t rv_sink_rest_us(struct rv_log *log)
 {
-        _cleanup_(rv_buf_fini) struct rv_buf text = { 0 };
-        unsigned long long since_us, rest_us;
-        uint64_t now_us = rv_boot_us();
-        const char *line;
+        uint64_t now_us = rv_boot_us(), since_us, rest_us;
 
-        if (read_note(log, &text) < 0 || !text.size)
-                return 0;
-        line = strchr(text.data, '\n');
-        if (!line || sscanf(line + 1, "%20llu %20llu", &since_us, &rest_us) != 2)
-                return 0;
+        read_rest(log, &since_us, &rest_us);
         /* A clock that is behind began anew with the machine. */
-        if (now_us < since_us || rest_us > REST_MAX_US || now_us - since_us >= rest_us)
-                return 0;
-        return rest_us - (now_us - since_us);
+        return now_us >= since_us && now_us - since_us < rest_us ? rest_us - (now_us - since_us) : 0;
 }

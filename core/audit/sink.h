@@ -72,14 +72,11 @@ int rv_sink_send(struct rv_sink *sink, struct rv_log *log, uint64_t deadline_us,
 /** rv_sink_last_error() - why the last delivery failed, "" if it did not. Context: may block. Ownership: the caller's memory. Return: 0; -errno */
 int rv_sink_last_error(struct rv_log *log, char *ret, size_t size);
 
-#define RV_SINK_REST_FACTOR 10u
-
 /**
  * rv_sink_rest_us() - for how much longer who has the choice leaves the sink alone
  *
- * After an attempt that took a second or more and delivered nothing that is RV_SINK_REST_FACTOR times as long as it
- * took, 5 minutes at most: a sink that hangs then costs all who write to the log a tenth of their time, and not each
- * of them its timeout.
+ * After an attempt that took a second or more and delivered nothing that is as long as it took, and twice as long after
+ * each further one, 5 minutes at most: a sink that hangs then does not cost each run its timeout.
  *
  * Context:   may block
  * Ownership: borrows

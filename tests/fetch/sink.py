@@ -121,7 +121,7 @@ def slow(reeve, top):
 def hanging(reeve, top):
     """One run waits for a sink that hangs; those that follow leave it alone for a while."""
     p = Place(reeve, top, "hanging")
-    p.sink(to=p.command("ship", "sleep 30"), timeout="1200ms")
+    p.sink(to=p.command("ship", "sleep 30"), timeout="3s")
     check("the first finds out", p.reject()[0] == 2)
     began = time.monotonic()
     status, _, err = p.reject()

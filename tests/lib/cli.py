@@ -124,6 +124,17 @@ def one_signal(cli):
         status = out[-100:]
     check("one signal leaves the outcome whole", status == "failed" and p.returncode in (123, 124), (status, p.returncode))
 
+def given_again(cli):
+    """Output that was not kept is not left out in silence when the outcome is given again."""
+    with open(os.path.join(cli.place, "long.py"), "w", encoding="ascii") as f:
+        f.write("import sys\nsys.stdout.write('x' * 1000001)\nsys.stderr.write('e' * 10)\n")
+    words = ["run", "--config", "reeve.yaml", "--key", "long", "long.py"]
+    first, again = cli.run(*words), cli.run(*words)
+    check("the first call prints all", first == (0, b"x" * 1000001, "e" * 10), (first[0], len(first[1]), first[2]))
+    check("the next what was kept, and says so", again[:2] == (0, b"x" * 1000000) and again[2].startswith("e" * 10 + "\nreeve: ") and
+          again[2].count("\n") == 2 and "1000001 bytes" in again[2], (again[0], len(again[1]), again[2]))
+    check("JSON has it as a member", cli.run("run", "--json", *words[1:])[2] == "", "")
+
 def canonical(value):
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
@@ -217,7 +228,7 @@ def main():
         erasing(cli)
         signing(cli)
         if cli.run("doctor", "--config", "reeve.yaml")[0] == 0:
-            for f in (gone, stalled, one_signal):
+            for f in (gone, stalled, one_signal, given_again):
                 f(cli)
         else:
             print("left out: what runs a program")

@@ -85,12 +85,25 @@ static bool is_patient(void *arg, bool has_moved)
         return n == 0 || rv_boot_us() - v->moved_us < PATIENCE_US;
 }
 
+/* Of an outcome that is given again: what the first call had printed and was not kept. */
+static void describe_cut(const struct rv_outcome *outcome, struct rv_buf *line)
+{
+        const struct rv_capture *streams[] = { outcome->out, outcome->err };
+
+        for (size_t i = 0; outcome->is_replayed && i < RV_N_ELEMENTS(streams); i++)
+                if (streams[i] && streams[i]->is_truncated)
+                        rv_buf_printf(line, "reeve: given again for the key: of standard %s only the first %zu characters were kept, and %llu bytes had been written\n",
+                                      i ? "error" : "output", streams[i]->characters, (unsigned long long)streams[i]->bytes);
+}
+
 /* Standard error carries the program's bytes too; our line begins on a line of its own where that is known. */
 static void put_line(struct run_verb *v, const struct rv_outcome *outcome)
 {
         _cleanup_(rv_buf_fini) struct rv_buf line = { 0 };
         const struct rv_capture *err = outcome->err;
 
+        if (!v->options.is_json)
+                describe_cut(outcome, &line);
         if (rv_outcome_line(outcome, &line) < 0 || !line.size)
                 return;
         if (!v->options.is_json && err && err->text.size && err->text.data[err->text.size - 1] != '\n')
