@@ -1,13 +1,13 @@
 #include "mount.h"
 
+#include "netns_link.h"
+
 #include <fcntl.h>
 #include <linux/keyctl.h>
-#include <net/if.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -147,16 +147,6 @@ static void reset_signals(void)
         sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static void bring_up_loopback(const struct ns_child *c)
-{
-        struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP };
-        int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-        STEP("open a socket", fd);
-        STEP("bring up lo", ioctl(fd, SIOCSIFFLAGS, &request));
-        close(fd);
-}
-
 /* The program's file, owned by the program: it may change or delete it. */
 static void write_source(const struct ns_child *c, const struct rv_payload *payload)
 {
@@ -220,7 +210,9 @@ _Noreturn void ns_child_main(struct ns_child *c)
         r = ns_mount_root(c, &step);
         if (r < 0)
                 fail(c, step, r);
-        bring_up_loopback(c);
+        r = rv_netns_loopback_up();
+        if (r < 0)
+                fail(c, "bring up lo", r);
 
         await_assignment(c);
         r = ns_mount_assign(c, &step);
