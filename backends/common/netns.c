@@ -47,7 +47,7 @@ static int add_rules(enum rv_netns_mode mode, const char **ret_step)
 
 int rv_netns_open(enum rv_netns_mode mode, struct rv_netns *ret, const char **ret_step)
 {
-        struct rv_netns net = { .n_fds = 0 };
+        struct rv_netns net = { .mode = mode };
         int r;
 
         if (mode != RV_NETNS_TPROXY && mode != RV_NETNS_REDIRECT) {
@@ -72,6 +72,15 @@ int rv_netns_open(enum rv_netns_mode mode, struct rv_netns *ret, const char **re
         }
         *ret = net;
         return 0;
+}
+
+int rv_netns_open_best(enum rv_netns_mode first, struct rv_netns *ret, const char **ret_step)
+{
+        int r = rv_netns_open(first, ret, ret_step);
+
+        for (enum rv_netns_mode mode = first + 1; r < 0 && r != -EINVAL && mode < RV_NETNS_MODE_MAX_; mode++)
+                r = rv_netns_open(mode, ret, ret_step);
+        return r;
 }
 
 int rv_netns_drop_capabilities(void)

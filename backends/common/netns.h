@@ -8,10 +8,10 @@
  * lives outside and dials for itself. Nothing is made on the host. The rules only bring connections to the
  * listener: without them, or without the sockets, a run reaches nothing.
  *
- *     rv_netns_probe(), once a host          which mode works here
- *     rv_netns_open() in the child           the run's sockets -> rv_send_with_fds() -> the gate
+ *     rv_netns_open_best() in the child      the run's sockets -> rv_send_with_fds() -> the gate
  *     rv_netns_drop_capabilities()           what has made them cannot change them
  *     rv_netns_destination(), in the gate    where a connection wanted to go
+ *     rv_netns_probe(), for people           which mode works on this host, and what is missing
  *
  * All of it ends with the last process of the run and the last of these sockets. In a run without network nothing
  * here is executed but rv_netns_loopback_up(). Single thread.
@@ -30,10 +30,14 @@
 #define RV_NETNS_DNS_PORT 53
 
 /*
- * /etc/resolv.conf of every run. A run's root is built before its mode is known; without network nothing listens
- * there, which the kernel says at once. Why these options: docs/network.md.
+ * /etc/resolv.conf of every run: its root is built before its mode is known, and without network nothing listens
+ * there, which the kernel says at once. Measured with glibc 2.36 and c-ares 1.34 against a local server:
+ *   no-aaaa      getaddrinfo sends one query a name in place of two; the gate's answer to AAAA is empty anyway
+ *   timeout:1    a datagram that is lost, in a burst of hundreds, costs one second, not five
+ *   attempts:5   a gate that needs longer than a second is waited for: a late answer is taken, for five seconds
+ * `single-request` would only put the second query behind the first. Who knows an option not ignores it.
  */
-#define RV_NETNS_RESOLV_CONF "nameserver 127.0.0.1\noptions timeout:5 attempts:2 no-aaaa\n"
+#define RV_NETNS_RESOLV_CONF "nameserver 127.0.0.1\noptions timeout:1 attempts:5 no-aaaa\n"
 
 /* How TCP is brought to the listener, best first. */
 enum rv_netns_mode {
@@ -55,6 +59,7 @@ enum rv_netns_socket {
 struct rv_netns {
         int fds[RV_NETNS_SOCKET_MAX_];       /* the first n_fds; non-blocking */
         size_t n_fds;
+        enum rv_netns_mode mode;             /* how TCP gets there, for rv_netns_destination() */
         bool has_ipv6;                       /* else the listeners are IPv4's and IPv6 is unreachable */
 };
 
@@ -63,17 +68,29 @@ const char *rv_netns_mode_name(enum rv_netns_mode mode);
 
 /**
  * rv_netns_open() - set up the network namespace of the caller and make its sockets
- * @mode:     RV_NETNS_TPROXY or RV_NETNS_REDIRECT, as rv_netns_probe() found
+ * @mode:     RV_NETNS_TPROXY or RV_NETNS_REDIRECT; that one or none
  * @ret_step: with an error, the step that failed; static text
  *
- * The rules are read back; a difference is an error. It never takes another mode than it was told.
+ * The rules are read back; a difference is an error.
  *
- * Context:   in a namespace that has never been set up, with CAP_NET_ADMIN and CAP_NET_BIND_SERVICE in the user
- *            namespace that it belongs to; between clone and exec; does not wait
+ * Context:   in a namespace that was not set up, with CAP_NET_ADMIN and CAP_NET_BIND_SERVICE in the user namespace
+ *            that it belongs to; between clone and exec; does not wait
  * Ownership: the caller closes the sockets: rv_netns_close(). On error none is open
- * Return:    0; -EEXIST it was set up before; -EBADE the rules are others than asked for; -EPERM; -errno
+ * Return:    0; -EADDRINUSE or -EEXIST it was set up before; -EBADE the rules are others than asked for; -EPERM; -errno
  */
 int rv_netns_open(enum rv_netns_mode mode, struct rv_netns *ret, const char **ret_step);
+
+/**
+ * rv_netns_open_best() - rv_netns_open() in the best mode that this kernel has, told in ret->mode
+ * @first: RV_NETNS_TPROXY; a later one stands for a kernel without the earlier
+ *
+ * Each mode holds a run as the others do; they differ in what a connection costs. With this a run needs no probe.
+ *
+ * Context:   as rv_netns_open()
+ * Ownership: as rv_netns_open()
+ * Return:    0; -errno of the last mode: rv_netns_probe() tells more
+ */
+int rv_netns_open_best(enum rv_netns_mode first, struct rv_netns *ret, const char **ret_step);
 
 /** rv_netns_close() - close the sockets. Context: any. Ownership: takes the content. Return: none */
 void rv_netns_close(struct rv_netns *net);

@@ -88,6 +88,8 @@ int rv_netns_route_all(bool *ret_has_ipv6)
                 return fd;
         r = rv_netlink_request(fd, &routes, sizeof(routes), N_ROUTES, errors);
         close(fd);
+        for (int i = 0; i < N_ROUTES && r == 0; i++)
+                errors[i] = errors[i] == -EEXIST ? 0 : errors[i];
         for (int i = 0; i < IPV6 && r == 0; i++)
                 r = errors[i];
         if (r < 0)

@@ -18,8 +18,8 @@ int rv_netns_loopback_up(void);
  *
  * Multicast and broadcast stay unreachable, as without network: nobody could answer, and nothing would say so.
  *
- * Context:   `lo` is up; needs CAP_NET_ADMIN there; once in a namespace
+ * Context:   `lo` is up; needs CAP_NET_ADMIN there; to do it twice is to do it once
  * Ownership: none
- * Return:    0; -EEXIST it was done already; -errno
+ * Return:    0 or -errno
  */
 int rv_netns_route_all(bool *ret_has_ipv6);

@@ -53,7 +53,8 @@ static bool is_same(const union rv_netns_address *a, const union rv_netns_addres
 }
 
 /* Does a connection to @to arrive, and tell that it was meant for it? Between two sockets of one thread. */
-static int try_connection(const struct rv_netns *net, enum rv_netns_mode mode, const union rv_netns_address *to, socklen_t size)
+static int try_connection(
+        const struct rv_netns *net, enum rv_netns_mode mode, const union rv_netns_address *to, socklen_t size)
 {
         struct pollfd wait = { .fd = net->fds[RV_NETNS_SOCKET_TCP], .events = POLLIN };
         union rv_netns_address told;

@@ -99,12 +99,14 @@ static bool is_same_rule(struct span got, struct span want)
 {
         struct span got_list, want_list;
 
-        if (!find_attribute(want, NFTA_RULE_EXPRESSIONS, &want_list) || !find_attribute(got, NFTA_RULE_EXPRESSIONS, &got_list))
+        if (!find_attribute(want, NFTA_RULE_EXPRESSIONS, &want_list) ||
+                !find_attribute(got, NFTA_RULE_EXPRESSIONS, &got_list))
                 return false;
         for (;;) {
                 const struct nlattr *a;
                 struct span wanted, found;
-                bool has_want = take_attribute(&want_list, &a, &wanted), has_got = take_attribute(&got_list, &a, &found);
+                bool has_want = take_attribute(&want_list, &a, &wanted),
+                     has_got = take_attribute(&got_list, &a, &found);
 
                 if (!has_want || !has_got)
                         return has_want == has_got && want_list.left == 0 && got_list.left == 0;

@@ -152,7 +152,8 @@ struct batch {
 
 static struct nlmsghdr *begin(struct batch *b, uint16_t type, uint16_t flags)
 {
-        return nftnl_nlmsg_build_hdr(b->bytes + b->n, type, NFPROTO_INET, (uint16_t)(NLM_F_CREATE | NLM_F_ACK | flags), ++b->n_objects);
+        return nftnl_nlmsg_build_hdr(
+                b->bytes + b->n, type, NFPROTO_INET, (uint16_t)(NLM_F_CREATE | NLM_F_ACK | flags), ++b->n_objects);
 }
 
 static void end(struct batch *b, const struct nlmsghdr *m)

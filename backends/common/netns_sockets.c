@@ -27,11 +27,14 @@ struct plan {
  * IPV6_FREEBIND lets an answer have a source that is no address of a link; IPv4 asks the routes, which have it.
  */
 static const struct plan plans[] = {
-        [RV_NETNS_SOCKET_TCP] = { "listen for connections", SOCK_STREAM, RV_NETNS_PORT, { { 0 } }, { { SOL_IPV6, IPV6_V6ONLY, 0 } } },
-        [RV_NETNS_SOCKET_DNS_TCP] = { "listen for DNS over TCP", SOCK_STREAM, RV_NETNS_DNS_PORT, { { 0 } }, { { SOL_IPV6, IPV6_V6ONLY, 0 } } },
-        [RV_NETNS_SOCKET_DNS_UDP4] = { "make the DNS socket for IPv4", SOCK_DGRAM, RV_NETNS_DNS_PORT, { { SOL_IP, IP_PKTINFO, 1 } }, { { 0 } } },
+        [RV_NETNS_SOCKET_TCP] = { "listen for connections", SOCK_STREAM, RV_NETNS_PORT, { { 0 } },
+                { { SOL_IPV6, IPV6_V6ONLY, 0 } } },
+        [RV_NETNS_SOCKET_DNS_TCP] = { "listen for DNS over TCP", SOCK_STREAM, RV_NETNS_DNS_PORT, { { 0 } },
+                { { SOL_IPV6, IPV6_V6ONLY, 0 } } },
+        [RV_NETNS_SOCKET_DNS_UDP4] = { "make the DNS socket for IPv4", SOCK_DGRAM, RV_NETNS_DNS_PORT,
+                { { SOL_IP, IP_PKTINFO, 1 } }, { { 0 } } },
         [RV_NETNS_SOCKET_DNS_UDP6] = { "make the DNS socket for IPv6", SOCK_DGRAM, RV_NETNS_DNS_PORT, { { 0 } },
-                                       { { SOL_IPV6, IPV6_V6ONLY, 1 }, { SOL_IPV6, IPV6_RECVPKTINFO, 1 }, { SOL_IPV6, IPV6_FREEBIND, 1 } } },
+                { { SOL_IPV6, IPV6_V6ONLY, 1 }, { SOL_IPV6, IPV6_RECVPKTINFO, 1 }, { SOL_IPV6, IPV6_FREEBIND, 1 } } },
 };
 
 static int bind_to(int fd, int family, uint16_t port)
@@ -39,7 +42,8 @@ static int bind_to(int fd, int family, uint16_t port)
         const struct sockaddr_in ipv4 = { .sin_family = AF_INET, .sin_port = htons(port) };
         const struct sockaddr_in6 ipv6 = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
 
-        return family == AF_INET ? bind(fd, (const struct sockaddr *)&ipv4, sizeof(ipv4)) : bind(fd, (const struct sockaddr *)&ipv6, sizeof(ipv6));
+        return family == AF_INET ? bind(fd, (const struct sockaddr *)&ipv4, sizeof(ipv4))
+                                 : bind(fd, (const struct sockaddr *)&ipv6, sizeof(ipv6));
 }
 
 static int make(const struct plan *plan, int family, bool is_transparent)
@@ -53,7 +57,8 @@ static int make(const struct plan *plan, int family, bool is_transparent)
                 if (setsockopt(fd, options[i].level, options[i].name, &options[i].value, sizeof(int)) < 0)
                         goto fail;
         if (is_transparent &&
-            setsockopt(fd, family == AF_INET ? SOL_IP : SOL_IPV6, family == AF_INET ? IP_TRANSPARENT : IPV6_TRANSPARENT, &one, sizeof(one)) < 0)
+                setsockopt(fd, family == AF_INET ? SOL_IP : SOL_IPV6,
+                        family == AF_INET ? IP_TRANSPARENT : IPV6_TRANSPARENT, &one, sizeof(one)) < 0)
                 goto fail;
         if (bind_to(fd, family, plan->port) < 0)
                 goto fail;

@@ -223,7 +223,8 @@ static void expect_that_port(const struct variant *v, const struct rv_netns *net
 
 static void tcp_does_not_meet_itself(void **state)
 {
-        netns_play(*state, &(struct play){ .prepare = leave_one_port, .program = dial_from_that_port, .gate = expect_that_port });
+        netns_play(*state,
+                &(struct play){ .prepare = leave_one_port, .program = dial_from_that_port, .gate = expect_that_port });
 }
 
 /* ---- DNS ---- */
@@ -287,9 +288,12 @@ static void answer(int fd, const char *expected)
         } control;
         char text[64];
         struct iovec iov = { .iov_base = text, .iov_len = sizeof(text) };
-        struct msghdr m = {
-                .msg_name = &from, .msg_namelen = sizeof(from), .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)
-        };
+        struct msghdr m = { .msg_name = &from,
+                .msg_namelen = sizeof(from),
+                .msg_iov = &iov,
+                .msg_iovlen = 1,
+                .msg_control = &control,
+                .msg_controllen = sizeof(control) };
         ssize_t n;
 
         CHECK(poll(&p, 1, ARRIVES_MS) == 1);
@@ -489,7 +493,9 @@ int main(void)
                 const struct variant *v = &variants[i % RV_N_ELEMENTS(variants)];
 
                 snprintf(names[i], sizeof(names[i]), "%s (%s)", rows[i / RV_N_ELEMENTS(variants)].name, v->name);
-                tests[i] = (struct CMUnitTest){ .name = names[i], .test_func = rows[i / RV_N_ELEMENTS(variants)].run, .initial_state = (void *)v };
+                tests[i] = (struct CMUnitTest){
+                        .name = names[i], .test_func = rows[i / RV_N_ELEMENTS(variants)].run, .initial_state = (void *)v
+                };
         }
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,7 +31,9 @@ struct transaction {
 /* Begins with what begins a transaction and ends with what ends one; numbers do not matter. */
 static int change(const void *message, size_t size)
 {
-        const struct nlmsghdr head = { .nlmsg_len = 20, .nlmsg_type = NFNL_MSG_BATCH_BEGIN, .nlmsg_flags = NLM_F_REQUEST };
+        const struct nlmsghdr head = {
+                .nlmsg_len = 20, .nlmsg_type = NFNL_MSG_BATCH_BEGIN, .nlmsg_flags = NLM_F_REQUEST
+        };
         struct transaction t = { .begin_head = head, .begin = { .res_id = htons(NFNL_SUBSYS_NFTABLES) } };
         struct nlmsghdr end = head, one;
         int fd = rv_netlink_open(NETLINK_NETFILTER), e = 0, r;
@@ -56,7 +58,8 @@ static void flush_rules(const struct variant *v, struct rv_netns *net)
         const struct {
                 struct nlmsghdr head;
                 struct nfgenmsg all;
-        } del = { { .nlmsg_len = sizeof(del), .nlmsg_type = NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_DELTABLE }, { .nfgen_family = 0 } };
+        } del = { { .nlmsg_len = sizeof(del), .nlmsg_type = NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_DELTABLE },
+                { .nfgen_family = 0 } };
 
         CHECK(rv_netns_rules_check(v->mode) == 0);
         CHECK(change(&del, sizeof(del)) == 0);
@@ -82,7 +85,8 @@ static void expect_nothing(const struct variant *v, const struct rv_netns *net)
 
 static void flushed_rules_connect_nothing(void **state)
 {
-        netns_play(*state, &(struct play){ .privileged = flush_rules, .program = dial_nowhere, .gate = expect_nothing });
+        netns_play(
+                *state, &(struct play){ .privileged = flush_rules, .program = dial_nowhere, .gate = expect_nothing });
 }
 
 /* The last rule of the batch, once more. */
@@ -111,25 +115,44 @@ static void an_added_rule_is_noticed(void **state)
         netns_play(*state, &(struct play){ .privileged = add_a_rule });
 }
 
-static void open_again(const struct variant *v, struct rv_netns *net)
+static void open_again(enum rv_netns_mode mode)
 {
-        struct rv_netns again = { .n_fds = 77 };
+        struct rv_netns net, again = { .n_fds = 77 };
         const char *step = "";
         unsigned n = count_fds();
         uint32_t object = 77;
 
-        CHECK(rv_netns_open(v->mode, &again, &step) == -EEXIST);
-        CHECK(again.n_fds == 77 && !strcmp(step, "make local routes"));
-        CHECK(rv_netns_rules_add(v->mode, &object) == -EEXIST);
+        CHECK(netns_enter(WHO_ROOT_IN_USERNS) == 0);
+        CHECK(rv_netns_open(mode, &net, &step) == 0);
+        CHECK(rv_netns_open(mode, &again, &step) == -EADDRINUSE);
+        CHECK(again.n_fds == 77 && !strcmp(step, "listen for connections"));
+        rv_netns_close(&net);
+        CHECK(net.n_fds == 0 && net.fds[0] < 0 && count_fds() == n);
+        CHECK(rv_netns_open(mode, &again, &step) == -EEXIST);
+        CHECK(again.n_fds == 77 && !strcmp(step, "make the nftables table"));
+        CHECK(rv_netns_open_best(RV_NETNS_TPROXY, &again, &step) == -EEXIST);
+        CHECK(again.n_fds == 77);
+        CHECK(rv_netns_rules_add(mode, &object) == -EEXIST);
         CHECK(object == RV_NETNS_OBJECT_TABLE);
         CHECK(count_fds() == n);
-        CHECK(rv_netns_rules_check(v->mode) == 0);
-        CHECK(rv_netns_rules_check(v->mode == RV_NETNS_TPROXY ? RV_NETNS_REDIRECT : RV_NETNS_TPROXY) == -EBADE);
+        CHECK(rv_netns_rules_check(mode) == 0);
+        CHECK(rv_netns_rules_check(mode == RV_NETNS_TPROXY ? RV_NETNS_REDIRECT : RV_NETNS_TPROXY) == -EBADE);
+}
+
+static void open_tproxy_again(void)
+{
+        open_again(RV_NETNS_TPROXY);
+}
+
+static void open_redirect_again(void)
+{
+        open_again(RV_NETNS_REDIRECT);
 }
 
 static void opening_twice_changes_nothing(void **state)
 {
-        netns_play(*state, &(struct play){ .privileged = open_again });
+        assert_int_equal(netns_fork(WHO_USER, open_tproxy_again), 0);
+        assert_int_equal(netns_fork(WHO_USER, open_redirect_again), 0);
 }
 
 /* ---- Capabilities ---- */
@@ -146,7 +169,8 @@ static uint32_t capabilities(void)
 
 static void give_up(const struct variant *v, struct rv_netns *net)
 {
-        uint32_t before = capabilities(), network = 1u << CAP_NET_ADMIN | 1u << CAP_NET_RAW | 1u << CAP_NET_BIND_SERVICE;
+        uint32_t before = capabilities(),
+                 network = 1u << CAP_NET_ADMIN | 1u << CAP_NET_RAW | 1u << CAP_NET_BIND_SERVICE;
 
         CHECK((before & network) == network && before & 1u << CAP_SYS_ADMIN);
         CHECK(rv_netns_drop_capabilities() == 0);
@@ -301,6 +325,39 @@ static void without_original_destination(void)
         expect_support(RV_NETNS_REDIRECT, RV_NETNS_NONE, "redirect: cannot connect through the rules: Protocol not available");
 }
 
+/* A run takes what there is by itself. */
+static void opens_what_there_is(void)
+{
+        struct rv_netns net = { .n_fds = 77 };
+        const char *step = "";
+
+        CHECK(netns_enter(WHO_ROOT_IN_USERNS) == 0);
+        lack(SYS_setsockopt, 1, SOL_IPV6, IPV6_TRANSPARENT, ENOPROTOOPT);
+        CHECK(rv_netns_open(RV_NETNS_TPROXY, &net, &step) == -ENOPROTOOPT);
+        CHECK(net.n_fds == 77);
+        CHECK(rv_netns_open_best(RV_NETNS_TPROXY, &net, &step) == 0);
+        CHECK(net.mode == RV_NETNS_REDIRECT && net.n_fds == RV_NETNS_SOCKET_MAX_);
+        CHECK(rv_netns_rules_check(RV_NETNS_REDIRECT) == 0);
+}
+
+static void opens_nothing_without_rules(void)
+{
+        struct rv_netns net = { .n_fds = 77 };
+        const char *step = "";
+        unsigned n = count_fds();
+
+        CHECK(netns_enter(WHO_ROOT_IN_USERNS) == 0);
+        lack(SYS_socket, 2, NETLINK_NETFILTER, -1, EPROTONOSUPPORT);
+        CHECK(rv_netns_open_best(RV_NETNS_TPROXY, &net, &step) == -EPROTONOSUPPORT);
+        CHECK(net.n_fds == 77 && !strcmp(step, "make the nftables table") && count_fds() == n);
+}
+
+static void a_run_takes_what_there_is(void **state)
+{
+        assert_int_equal(netns_fork(WHO_USER, opens_what_there_is), 0);
+        assert_int_equal(netns_fork(WHO_USER, opens_nothing_without_rules), 0);
+}
+
 /* As by an older caller that ignores its children. */
 static void with_ignored_children(void)
 {
@@ -412,11 +469,12 @@ int main(void)
         } rows[] = {
                 ROW(flushed_rules_connect_nothing),
                 ROW(an_added_rule_is_noticed),
-                ROW(opening_twice_changes_nothing),
+                ROW_ONCE(opening_twice_changes_nothing),
                 ROW(capabilities_are_given_up),
                 ROW_ONCE(without_capabilities_nothing_opens),
                 ROW_ONCE(no_such_mode),
                 ROW_ONCE(the_probe_tells),
+                ROW_ONCE(a_run_takes_what_there_is),
                 ROW_ONCE(nothing_is_left),
         };
         static char names[RV_N_ELEMENTS(rows) * RV_N_ELEMENTS(variants)][128];
@@ -426,7 +484,9 @@ int main(void)
         for (size_t i = 0; i < RV_N_ELEMENTS(rows); i++)
                 for (size_t j = 0; j < (rows[i].has_variants ? RV_N_ELEMENTS(variants) : 1); j++) {
                         snprintf(names[n], sizeof(names[n]), rows[i].has_variants ? "%s (%s)" : "%s", rows[i].name, variants[j].name);
-                        tests[n] = (struct CMUnitTest){ .name = names[n], .test_func = rows[i].run, .initial_state = (void *)&variants[j] };
+                        tests[n] = (struct CMUnitTest){
+                                .name = names[n], .test_func = rows[i].run, .initial_state = (void *)&variants[j]
+                        };
                         n++;
                 }
         return _cmocka_run_group_tests("netns_host", tests, n, NULL, NULL);

@@ -69,10 +69,12 @@ bool is_address(const union rv_netns_address *a, const char *text, uint16_t port
         if (is_same && b.any.sa_family == AF_INET)
                 is_same = a->ipv4.sin_port == b.ipv4.sin_port && a->ipv4.sin_addr.s_addr == b.ipv4.sin_addr.s_addr;
         else if (is_same)
-                is_same = a->ipv6.sin6_port == b.ipv6.sin6_port && IN6_ARE_ADDR_EQUAL(&a->ipv6.sin6_addr, &b.ipv6.sin6_addr);
+                is_same = a->ipv6.sin6_port == b.ipv6.sin6_port &&
+                        IN6_ARE_ADDR_EQUAL(&a->ipv6.sin6_addr, &b.ipv6.sin6_addr);
         if (is_same)
                 return true;
-        inet_ntop(a->any.sa_family, a->any.sa_family == AF_INET ? (const void *)&a->ipv4.sin_addr : &a->ipv6.sin6_addr, said, sizeof(said));
+        inet_ntop(a->any.sa_family, a->any.sa_family == AF_INET ? (const void *)&a->ipv4.sin_addr : &a->ipv6.sin6_addr,
+                said, sizeof(said));
         fprintf(stderr, "expected %s port %u, is %s port %u\n", text, port, said, ntohs(a->ipv4.sin_port));
         return false;
 }
@@ -217,10 +219,13 @@ static void receive(int channel, struct rv_netns *ret)
                 char bytes[CMSG_SPACE(sizeof(ret->fds))];
         } control;
         struct iovec iov = { .iov_base = ret, .iov_len = sizeof(*ret) };
-        struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+        struct msghdr m = {
+                .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)
+        };
 
         CHECK(recvmsg(channel, &m, MSG_CMSG_CLOEXEC) == sizeof(*ret));
-        CHECK(m.msg_controllen >= CMSG_LEN(ret->n_fds * sizeof(int)) && control.head.cmsg_len == CMSG_LEN(ret->n_fds * sizeof(int)));
+        CHECK(m.msg_controllen >= CMSG_LEN(ret->n_fds * sizeof(int)) &&
+                control.head.cmsg_len == CMSG_LEN(ret->n_fds * sizeof(int)));
         memcpy(ret->fds, CMSG_DATA(&control.head), ret->n_fds * sizeof(int));
         for (size_t i = 0; i < ret->n_fds; i++) {
                 CHECK(fcntl(ret->fds[i], F_GETFD) == FD_CLOEXEC);

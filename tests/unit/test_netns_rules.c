@@ -103,8 +103,9 @@ static void every_byte_counts(void **state)
                         const struct nlattr *a;
 
                         next = at + NLMSG_ALIGN(m->nlmsg_len);
-                        for (a = (const void *)(list.bytes + at + expressions); (a->nla_type & NLA_TYPE_MASK) != NFTA_RULE_EXPRESSIONS;
-                             a = (const void *)(list.bytes + at + expressions))
+                        for (a = (const void *)(list.bytes + at + expressions);
+                                (a->nla_type & NLA_TYPE_MASK) != NFTA_RULE_EXPRESSIONS;
+                                a = (const void *)(list.bytes + at + expressions))
                                 expressions += NLA_ALIGN(a->nla_len);
                         /* Where a value is padded to its alignment the bytes are nobody's; such there are, but few. */
                         unsigned n_ignored = 0, n_bytes = 0;
