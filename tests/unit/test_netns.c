@@ -62,7 +62,7 @@ static void tcp_arrives(void **state)
         netns_play(*state, &(struct play){ .program = dial_places, .gate = expect_places });
 }
 
-#define N_AT_ONCE 300
+#define N_AT_ONCE 500
 
 static void dial_many(const struct variant *v)
 {
