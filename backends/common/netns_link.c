@@ -74,13 +74,17 @@ int rv_netns_route_all(bool *ret_has_ipv6)
                 struct route_to ipv6_multicast;
         } routes = {
                 .part = {
-                        [IPV4] = { HEAD(struct route, IPV4), ROUTE(AF_INET, 0, RTN_LOCAL), { VIA_LO, NUMBER(RTA_PREFSRC, htonl(INADDR_LOOPBACK)) } },
-                        [MULTICAST] = { HEAD(struct route, MULTICAST), ROUTE(AF_INET, 4, RTN_THROW), { TABLE, NUMBER(RTA_DST, htonl(0xe0000000)) } },
-                        [BROADCAST] = { HEAD(struct route, BROADCAST), ROUTE(AF_INET, 32, RTN_THROW), { TABLE, NUMBER(RTA_DST, htonl(INADDR_BROADCAST)) } },
+                        [IPV4] = { HEAD(struct route, IPV4), ROUTE(AF_INET, 0, RTN_LOCAL),
+                                   { VIA_LO, NUMBER(RTA_PREFSRC, htonl(INADDR_LOOPBACK)) } },
+                        [MULTICAST] = { HEAD(struct route, MULTICAST), ROUTE(AF_INET, 4, RTN_THROW),
+                                        { TABLE, NUMBER(RTA_DST, htonl(0xe0000000)) } },
+                        [BROADCAST] = { HEAD(struct route, BROADCAST), ROUTE(AF_INET, 32, RTN_THROW),
+                                        { TABLE, NUMBER(RTA_DST, htonl(INADDR_BROADCAST)) } },
                         [IPV6] = { HEAD(struct route, IPV6), ROUTE(AF_INET6, 0, RTN_LOCAL), { VIA_LO, TABLE } },
                 },
                 .ipv6_multicast = { HEAD(struct route_to, IPV6_MULTICAST), ROUTE(AF_INET6, 8, RTN_THROW),
-                                    { .head = { .rta_len = sizeof(struct address), .rta_type = RTA_DST }, .value.s6_addr = { 0xff } } },
+                                    { .head = { .rta_len = sizeof(struct address), .rta_type = RTA_DST },
+                                      .value.s6_addr = { 0xff } } },
         };
         int errors[N_ROUTES], fd = rv_netlink_open(NETLINK_ROUTE), r;
 
@@ -88,6 +92,7 @@ int rv_netns_route_all(bool *ret_has_ipv6)
                 return fd;
         r = rv_netlink_request(fd, &routes, sizeof(routes), N_ROUTES, errors);
         close(fd);
+        /* There already: an attempt in another mode was before this. */
         for (int i = 0; i < N_ROUTES && r == 0; i++)
                 errors[i] = errors[i] == -EEXIST ? 0 : errors[i];
         for (int i = 0; i < IPV6 && r == 0; i++)
