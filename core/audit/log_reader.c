@@ -2,10 +2,12 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define READ_BYTES ((size_t)256 << 10)
 
+/* 1; 0 if it is not there; -errno. */
 static int open_segment(struct rv_log_reader *r, struct rv_error *err)
 {
         r->fd = rv_close(r->fd);
@@ -13,7 +15,9 @@ static int open_segment(struct rv_log_reader *r, struct rv_error *err)
         r->start_offset = 0;
         r->is_inside = false;
         r->fd = openat(r->log->audit_fd, r->segment, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-        return r->fd < 0 ? rv_log_fail(r->log, err, rv_raise(-errno), r->segment, "cannot read") : 0;
+        if (r->fd >= 0)
+                return 1;
+        return errno == ENOENT ? 0 : rv_log_fail(r->log, err, rv_raise(-errno), r->segment, "cannot read");
 }
 
 int rv_log_reader_open(struct rv_log *log, const char *segment, uint64_t offset, struct rv_log_reader *ret,
@@ -26,8 +30,8 @@ int rv_log_reader_open(struct rv_log *log, const char *segment, uint64_t offset,
                 return 0;       /* the first call for a line finds it */
         memcpy(ret->segment, segment, strlen(segment) + 1);
         r = open_segment(ret, err);
-        if (r < 0 || offset == 0)
-                return rv_trace(r);
+        if (r <= 0 || offset == 0)
+                return r < 0 ? rv_trace(r) : 0;         /* if it was moved away, those after it are found */
         /* With the byte before, which tells whether a line begins there. */
         ret->start_offset = offset - 1;
         ret->is_inside = true;
@@ -97,20 +101,70 @@ static int next_in_segment(struct rv_log_reader *r, const char **ret_line, size_
 int rv_log_reader_next(struct rv_log_reader *r, const char **ret_line, size_t *ret_n, struct rv_error *err)
 {
         char next[RV_LOG_SEGMENT_NAME_SIZE];
+        bool is_final = false;
         int e;
 
         for (;;) {
                 e = r->fd >= 0 ? next_in_segment(r, ret_line, ret_n, err) : 0;
                 if (e != 0)
                         return rv_trace(e);
-                e = rv_log_segment_after(r->log, r->segment, next, err);
-                if (e <= 0)
-                        return rv_trace(e);
+                /* What was appended before the next segment was begun may have come since: this one is read again. */
+                if (!is_final) {
+                        e = rv_log_segment_after(r->log, r->segment, next, err);
+                        if (e <= 0)
+                                return rv_trace(e);
+                        is_final = true;
+                        if (r->fd >= 0)
+                                continue;
+                }
                 memcpy(r->segment, next, sizeof(next));
                 e = open_segment(r, err);
                 if (e < 0)
                         return rv_trace(e);
+                is_final = false;
         }
+}
+
+int rv_log_read_line(struct rv_log *log, const char *segment, uint64_t offset, size_t n, struct rv_buf *out, struct rv_error *err)
+{
+        _cleanup_(rv_closep) int fd = -EBADF;
+        size_t n_before = offset ? 1 : 0, want = n_before + n + 1;
+        const char *line;
+        ssize_t got;
+
+        out->size = 0;
+        if (n > RV_LOG_RECORD_BYTES_MAX || offset > INT64_MAX - want)
+                return 0;
+        fd = openat(log->audit_fd, segment, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        if (fd < 0)
+                return errno == ENOENT ? 0 : rv_log_fail(log, err, rv_raise(-errno), segment, "cannot read");
+        if (rv_buf_reserve(out, want) < 0)
+                return rv_log_fail(log, err, rv_raise(-ENOMEM), segment, "cannot read");
+        do
+                got = pread(fd, out->data, want, (off_t)(offset - n_before));
+        while (got < 0 && errno == EINTR);
+        if (got < 0)
+                return rv_log_fail(log, err, rv_raise(-errno), segment, "cannot read");
+        line = out->data + n_before;
+        if ((size_t)got != want || (n_before && out->data[0] != '\n') || line[n] != '\n' || memchr(line, '\n', n))
+                return 0;
+        memmove(out->data, line, n);
+        out->size = n;
+        return 1;
+}
+
+int rv_log_end(struct rv_log *log, char ret_segment[RV_LOG_SEGMENT_NAME_SIZE], uint64_t *ret_size, struct rv_error *err)
+{
+        struct stat st;
+        int r;
+
+        r = rv_log_segment_before(log, NULL, ret_segment, err);
+        if (r <= 0)
+                return rv_trace(r);
+        if (fstatat(log->audit_fd, ret_segment, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                return rv_log_fail(log, err, rv_raise(-errno), ret_segment, "cannot look at the file");
+        *ret_size = (uint64_t)st.st_size;
+        return 1;
 }
 
 void rv_log_reader_close(struct rv_log_reader *r)

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 
 static void closedirp(DIR **d)
@@ -13,6 +14,11 @@ static void closedirp(DIR **d)
 bool rv_log_is_segment(const char *name)
 {
         return strspn(name, "0123456789") == 20 && strcmp(name + 20, ".jsonl") == 0;
+}
+
+void rv_log_segment_name(uint64_t seq, char ret_name[RV_LOG_SEGMENT_NAME_SIZE])
+{
+        snprintf(ret_name, RV_LOG_SEGMENT_NAME_SIZE, "%020llu.jsonl", (unsigned long long)seq);
 }
 
 /* The segment next to @of on the side of @sign, +1 or -1; of the outermost on the other side for @of NULL. */

@@ -54,28 +54,6 @@ static int lock_once(struct recovery *rec)
 
 /* ---- Reading the log ---- */
 
-static bool read_id(const struct rv_record_text *text, uint8_t ret[RV_DECISION_ID_BYTES])
-{
-        if (!text->text || text->n != 2 * RV_DECISION_ID_BYTES)
-                return false;
-        for (size_t i = 0; i < RV_DECISION_ID_BYTES; i++) {
-                unsigned value = 0;
-
-                for (size_t k = 0; k < 2; k++) {
-                        char c = text->text[2 * i + k];
-
-                        if (c >= '0' && c <= '9')
-                                value = value * 16 + (unsigned)(c - '0');
-                        else if (c >= 'a' && c <= 'f')
-                                value = value * 16 + (unsigned)(c - 'a') + 10;
-                        else
-                                return false;
-                }
-                ret[i] = (uint8_t)value;
-        }
-        return true;
-}
-
 static bool is_wanted(const struct scan *scan, const struct rv_log_reader *reader,
         const struct rv_record_text *instance)
 {
@@ -98,7 +76,7 @@ static int look_at(struct scan *scan, const struct rv_log_reader *reader, const 
         struct rv_record_head head;
 
         rv_record_scan(line, n, &head);
-        if (!read_id(&head.decision_id, decision.id))
+        if (!rv_record_hex(&head.decision_id, sizeof(decision.id), decision.id))
                 return 0;
         if (rv_record_text_is(&head.kind, "outcome")) {
                 rv_open_set_remove(&scan->open, decision.id);

@@ -14,6 +14,7 @@ import collections
 import concurrent.futures
 import os
 import random
+import subprocess
 import sys
 import time
 
@@ -117,11 +118,26 @@ POINTS = [
     ("in-teardown", 300, ("reeve",), None),
     ("in-teardown", 0, ("reeve", "spawner"), None),
 ]
+SEAL_POINTS = [
+    ("seal-memory", 0, ("spawner",), OK),
+    ("seal-memory", 300, ("reeve",), None),
+    ("seal-memory", 0, ("reeve", "spawner"), None),
+    ("seal-signed", 0, ("spawner",), OK),
+    ("seal-signed", 300, ("reeve",), None),
+    ("seal-signed", 0, ("reeve", "spawner"), None),
+    ("seal-append", 0, ("reeve",), None),
+    ("seal-append", 300, ("spawner",), OK),
+    ("seal-tree", 0, ("reeve",), None),
+]
+# After the answer.
+LATE = ("in-teardown", *(row[0] for row in SEAL_POINTS))
+# Of `reeve audit rotate`: everything is killed there, and it is run again.
+ROTATE_POINTS = ("rotate-new", "seal-memory", "seal-signed", "seal-append", "seal-tree", "rotate-note", "rotate-key", "rotate-pub")
 
 
 def one_point(at, point, pause_ms, roles, codes):
     name = f"{' and '.join(roles)} at {point}"
-    source = "print(1)" if point in ("before-answer", "in-teardown") else "import time\nprint(1, flush=True)\ntime.sleep(10)\n"
+    source = "print(1)" if point in ("before-answer", *LATE) else "import time\nprint(1, flush=True)\ntime.sleep(10)\n"
     if codes == BEGINNING | OK:
         source = "print(1)"
     p = at.start(source, env={"REEVE_TEST_PAUSE": f"{point}:{pause_ms}" if pause_ms else point})
@@ -136,15 +152,52 @@ def one_point(at, point, pause_ms, roles, codes):
     answer = common.finish(p, ANSWER_S + pause_ms / 1000)
     faults = check_answer(name, "reeve" if codes is None else roles[0], answer, codes)
     # The answer is given before the cgroups are removed.
-    if codes is None and answer.json and (point != "in-teardown" or answer.code != "ok"):
+    if codes is None and answer.json and (point not in LATE or answer.code != "ok"):
         faults.append(f"{name}: an answer from the dead: {answer}")
     print(f"{name}: {answer.code or 'no answer'}", flush=True)
     return faults
 
 
+def rotate(at, point=None):
+    return subprocess.Popen([at.reeve, "audit", "rotate", "--yes", "--config", at.config], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                            env={**os.environ, **({"REEVE_TEST_PAUSE": point} if point else {})})
+
+
+def expect_run(at, name):
+    """A run is as ever, and seals the log."""
+    answer = at.run()
+    return [] if answer.code == "ok" and not answer.stderr else [f"{name}: {answer}"]
+
+
+def one_rotation(at, point):
+    name, p = f"rotation killed at {point}", rotate(at, point)
+    if not common.wait_for(p, lambda t: any(common.name_of(pid) == "@" + point for pid in t.values())):
+        p.kill()
+        return [f"{name}: never came there: {p.communicate()[1]}"]
+    for role in ("spawner", "reeve"):
+        if common.kill(p.pid, role) is None:
+            return [f"{name}: there is no {role}"]
+    p.communicate()
+    faults = expect_run(at, name)
+    again = rotate(at)
+    stderr = again.communicate()[1].decode()
+    if again.returncode or stderr:
+        faults.append(f"{name}: run again: exit {again.returncode}: {stderr}")
+    if os.path.exists(os.path.join(at.state, "keys/ed25519.new")):
+        faults.append(f"{name}: the change is not finished")
+    print(f"{name}: finished", flush=True)
+    return faults + expect_run(at, f"{name}, afterwards")
+
+
 def at_points(at):
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        return [f for bad in pool.map(lambda row: one_point(at, *row), POINTS) for f in bad]
+        faults = [f for bad in pool.map(lambda row: one_point(at, *row), POINTS) for f in bad]
+    # One at a time: a run whose records another one has sealed comes to none of these.
+    for row in SEAL_POINTS:
+        faults += one_point(at, *row)
+    for point in ROTATE_POINTS:
+        faults += one_rotation(at, point)
+    return faults
 
 
 def main():

@@ -12,6 +12,20 @@
 
 #include "reeve.h"
 
+/* The commands. Context: start of the process. Ownership: borrow. Return: the exit status. */
+int audit_check_proof(int argc, char **argv);
+int audit_checkpoint(int argc, char **argv);
+int audit_erase(int argc, char **argv);
+int audit_export(int argc, char **argv);
+int audit_keygen(int argc, char **argv);
+int audit_prove(int argc, char **argv);
+int audit_reconcile(int argc, char **argv);
+int audit_replay(int argc, char **argv);
+int audit_rotate(int argc, char **argv);
+int audit_send(int argc, char **argv);
+int audit_show(int argc, char **argv);
+int audit_verify(int argc, char **argv);
+
 /* Where a log lies. */
 struct audit_place {
         char *path;              /* of the directory with the segments, for messages */
@@ -33,5 +47,6 @@ struct audit_place {
  * Return:    0; -errno: @err says what, why and what to do
  */
 int audit_place_open(const char *config, const char *dir, struct audit_place *ret, struct rv_error *err);
+
 /** audit_place_close() - release. Context: any. Ownership: takes the content. Return: none */
 void audit_place_close(struct audit_place *place);
