@@ -142,3 +142,6 @@ struct rv_netns_support {
  */
 void rv_netns_probe(enum rv_netns_mode first, struct rv_netns_support *ret);
 #define RV_NETNS_PROBE_MS 5000
+
+/** rv_netns_need() - what of a host a step of rv_netns_open() stands or falls with. Context: any. Ownership: static. Return: the text, or NULL: it is nothing of the host's */
+const char *rv_netns_need(const char *step);

@@ -145,15 +145,20 @@ static void try_mode(enum rv_netns_mode mode, struct finding *ret)
         rv_close(fds[0]);
 }
 
+const char *rv_netns_need(const char *step)
+{
+        for (size_t i = 0; i < RV_N_ELEMENTS(needs); i++)
+                if (!strcmp(needs[i].step, step))
+                        return needs[i].need;
+        return NULL;
+}
+
 /* @f failed: adds what and why behind what the reason says already. */
 static void explain(enum rv_netns_mode mode, const struct finding *f, struct rv_netns_support *s)
 {
-        const char *need = NULL;
+        const char *need = rv_netns_need(f->step);
         size_t n = strlen(s->reason);
 
-        for (size_t i = 0; i < RV_N_ELEMENTS(needs); i++)
-                if (!strcmp(needs[i].step, f->step))
-                        need = needs[i].need;
         snprintf(s->reason + n, sizeof(s->reason) - n, "%s%s: cannot %s: %s%s%s", n ? "; " : "", rv_netns_mode_name(mode), f->step,
                  strerror(-f->r), need ? "; this needs " : "", need ? need : "");
 }

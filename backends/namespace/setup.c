@@ -1,6 +1,9 @@
 #include "mount.h"
 
+#include "netns.h"
 #include "netns_link.h"
+
+#include "base/fd.h"
 
 #include <fcntl.h>
 #include <linux/keyctl.h>
@@ -17,13 +20,18 @@
 
 #define CHANNEL_FD 3
 
-static _Noreturn void fail(const struct ns_child *c, const char *step, int e)
+static _Noreturn void fail_in(const struct ns_child *c, const char *step, int e, bool is_network)
 {
-        struct ns_message m = { .kind = NS_FAILED, .fault_errno = e < 0 ? -e : e };
+        struct ns_message m = { .kind = NS_FAILED, .fault_errno = e < 0 ? -e : e, .is_network_fault = is_network };
 
         snprintf(m.step, sizeof(m.step), "%s", step);
         (void)send(c->spawner_fd, &m, sizeof(m), MSG_NOSIGNAL);
         _exit(1);
+}
+
+static _Noreturn void fail(const struct ns_child *c, const char *step, int e)
+{
+        fail_in(c, step, e, false);
 }
 
 #define STEP(name, expr)                          \
@@ -120,6 +128,7 @@ static void await_assignment(struct ns_child *c)
                 fail(c, "take the run's descriptors", EBADMSG);
         memcpy(fds, CMSG_DATA(head), sizeof(fds));
         c->payload_fd = fds[RV_SPAWN_FD_PAYLOAD];
+        c->has_network = m.network != RV_PLAN_NETWORK_NONE;
         c->init = (struct rv_init){
                 .control_fd = fds[RV_SPAWN_FD_CONTROL],
                 .stdin_fd = fds[RV_SPAWN_FD_STDIN],
@@ -145,6 +154,29 @@ static void reset_signals(void)
                 (void)sigaction(i, &act, NULL);
         sigemptyset(&none);
         sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* What makes this namespace a network: the sockets go out and are not kept, and nothing can change them from here on. */
+static void open_network(const struct ns_child *c)
+{
+        struct ns_message m = { .kind = NS_NETWORK };
+        struct rv_netns net;
+        const char *step = "";
+        int r;
+
+        if (!c->has_network)
+                return;
+        r = rv_netns_open_best(RV_NETNS_TPROXY, &net, &step);
+        if (r < 0)
+                fail_in(c, step, r, true);
+        m.network = net.mode;
+        r = rv_send_with_fds(c->spawner_fd, &m, sizeof(m), net.fds, net.n_fds);
+        if (r < 0)
+                fail(c, "hand out the network's sockets", r);
+        rv_netns_close(&net);
+        r = rv_netns_drop_capabilities();
+        if (r < 0)
+                fail(c, "give up the network's capabilities", r);
 }
 
 /* The program's file, owned by the program: it may change or delete it. */
@@ -215,6 +247,7 @@ _Noreturn void ns_child_main(struct ns_child *c)
                 fail(c, "bring up lo", r);
 
         await_assignment(c);
+        open_network(c);
         r = ns_mount_assign(c, &step);
         if (r < 0)
                 fail(c, step, r);

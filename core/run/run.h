@@ -15,6 +15,7 @@
 
 #include "audit/log.h"
 #include "base/config.h"
+#include "egress/gate_client.h"
 #include "policy/bundle.h"
 #include "request/problem.h"
 #include "run/outcome.h"
@@ -28,6 +29,7 @@ struct rv_core {
         const struct rv_config *config;
         struct rv_log *log;
         struct rv_host *host;
+        struct rv_gate_client *gate;      /* what serves runs with network; or NULL: there is nothing */
         struct {
                 const struct rv_backend *backend;
                 void *state;

@@ -284,6 +284,17 @@ static int make_channel(struct session *s)
         return rv_trace(rv_seal_new(s->core.log, &s->loop.host, sign, s, &s->seal));
 }
 
+/* It ends with the channel. */
+static void on_gate(void *arg, int take_fd, const char *text)
+{
+        struct session *s = arg;
+
+        if (take_fd >= 0)
+                rv_gate_client_serve(s->core.gate, take_fd);
+        else
+                rv_gate_client_lose(s->core.gate, text);
+}
+
 static int make_loop(struct session *s)
 {
         int r;
@@ -297,6 +308,10 @@ static int make_loop(struct session *s)
         rv_core_fill_host(&s->loop.host);
         s->core.config = s->config;
         s->core.host = &s->loop.host;
+        r = rv_gate_client_new(&s->loop.host, &s->core.gate);
+        if (r < 0)
+                return rv_trace(r);
+        rv_spawn_client_on_gate(s->loop.spawn_client, on_gate, s);
         return rv_core_add_backend(&s->core, &rv_namespace_backend);
 }
 
@@ -452,6 +467,8 @@ void session_close(struct session *s)
 {
         rv_core_fini(&s->core);
         if (s->has_loop) {
+                rv_gate_client_free(s->core.gate);
+                s->core.gate = NULL;
                 rv_spawn_client_close(s->loop.spawn_client);
                 rv_seal_free(s->seal);
                 rv_loop_fini(&s->loop);

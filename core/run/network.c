@@ -1,0 +1,175 @@
+#include "run/run_private.h"
+
+#include "base/fd.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/*
+ * The network of a run: what it may reach becomes rules for the gate; the backend hands out the sockets, the gate serves
+ * them, and only then may the program be released. When all of the run is gone the gate tells what was reached.
+ */
+
+static bool has_network(const struct rv_run *run)
+{
+        return run->request->network_mode != RV_NETWORK_NONE;
+}
+
+/* ---- What it may reach ---- */
+
+static json_t *make_texts(const char *const *texts, size_t n)
+{
+        json_t *list = json_array();
+
+        for (size_t i = 0; i < n; i++)
+                json_array_append_new(list, json_string(texts[i]));
+        return list;
+}
+
+static json_t *make_resolve(const struct rv_config *config)
+{
+        json_t *resolve = json_object();
+
+        for (size_t i = 0; i < config->egress.resolve.n_items; i++)
+                json_object_set_new(resolve, config->egress.resolve.items[i].name, json_string(config->egress.resolve.items[i].value));
+        return resolve;
+}
+
+static bool has_port(const json_t *ports, json_int_t port)
+{
+        const json_t *item;
+        size_t i;
+
+        json_array_foreach(ports, i, item)
+                if (json_integer_value(item) == port)
+                        return true;
+        return false;
+}
+
+/* What every rule that let a part of the run's network through says of ports, taken together; null: nothing. */
+static json_t *make_ports(const struct rv_run *run)
+{
+        const json_t *network = json_object_get(run->verdict, "network"), *entry, *item;
+        json_t *ports = NULL;
+        size_t i, k;
+
+        json_array_foreach(network, i, entry) {
+                const json_t *own = json_object_get(entry, "ports");
+                json_t *both = json_array();
+
+                json_array_foreach(own, k, item)
+                        if (!ports || has_port(ports, json_integer_value(item)))
+                                json_array_append(both, (json_t *)item);
+                if (own) {
+                        json_decref(ports);
+                        ports = json_incref(both);
+                }
+                json_decref(both);
+        }
+        return ports ? ports : json_null();
+}
+
+static json_t *make_limits(const struct rv_config *config)
+{
+        json_t *limits = json_object();
+
+#define X(name) json_object_set_new(limits, #name, json_integer((json_int_t)config->egress.limits.name));
+        RV_CONFIG_EGRESS_LIMITS(X)
+#undef X
+        return limits;
+}
+
+static char *make_rules(const struct rv_run *run, const struct rv_network_sockets *sockets)
+{
+        const struct rv_config *config = run->core->config;
+        _cleanup_(rv_json_unrefp) json_t *rules = json_pack(
+                "{s:s, s:o, s:o, s:s, s:i, s:o, s:o, s:[], s:n, s:o}", "mode", rv_network_mode_name(run->request->network_mode), "domains",
+                make_texts((const char *const *)run->request->domains, run->request->n_domains), "ports", make_ports(run), "original",
+                sockets->is_redirect ? "redirect" : "tproxy", "listen_port", (int)sockets->listen_port, "resolve", make_resolve(config), "deny",
+                make_texts(config->egress.deny.items, config->egress.deny.n_items), "registries", "proxy", "limits", make_limits(config));
+
+        return rules ? json_dumps(rules, JSON_COMPACT) : NULL;
+}
+
+/* ---- The gate ---- */
+
+/* The program is not left alone with a network that nobody answers for. */
+static void give_up(struct rv_run *run, bool is_refusal, const char *text)
+{
+        if (run->evidence.stop || run->has_seen)
+                return;
+        run->evidence.is_gate_refusal = is_refusal;
+        snprintf(run->evidence.gate_text, sizeof(run->evidence.gate_text), "%s", text);
+        rv__run_end(run, RV_STOP_GATE, run->is_started ? RV_PHASE_RUN : RV_PHASE_START, 0);
+}
+
+static void on_gate(void *arg, const struct rv_gate_event *event)
+{
+        struct rv_run *run = arg;
+        char line[RV_REASON_SIZE];
+
+        if (event->kind == RV_GATE_EVENT_SERVED) {
+                run->network.is_served = true;
+                rv__run_release(run);
+                return;
+        }
+        run->network.gate_id = 0;
+        run->network.is_over = true;
+        if (event->kind == RV_GATE_EVENT_REPORT) {
+                run->network.evidence = *event->evidence;
+                *event->evidence = (struct rv_network_evidence){ 0 };
+        } else if (run->has_seen) {
+                run->network.is_evidence_lost = true;
+                snprintf(line, sizeof(line), "what run %s reached is not known: %.400s", run->run_id, event->text);
+                run->core->host->log(run->core->host->ctx, RV_LOG_WARNING, line);
+        } else {
+                give_up(run, event->kind == RV_GATE_EVENT_REFUSED, event->text);
+        }
+        rv__run_go_on(run);
+}
+
+static void ask_gate(struct rv_run *run, const struct rv_network_sockets *sockets)
+{
+        _cleanup_(rv_freep) char *rules = make_rules(run, sockets);
+        char text[RV_REASON_SIZE];
+        int r = -EPIPE;
+
+        if (!rules)
+                r = rv_raise(-ENOMEM);
+        else if (run->core->gate)
+                r = rv_gate_client_add(run->core->gate, rules, strlen(rules), sockets->fds, sockets->n_fds, on_gate, run, &run->network.gate_id);
+        if (r == 0)
+                return;
+        snprintf(text, sizeof(text), "the gate cannot be asked to serve the run: %s", r == -EPIPE ? "it is gone" : strerror(-r));
+        give_up(run, r != -EPIPE, text);
+}
+
+void rv__run_on_network(void *ctx, struct rv_run *run, const struct rv_network_sockets *sockets)
+{
+        (void)ctx;
+        if (!run->evidence.stop && !run->has_seen && !run->problem && !run->network.gate_id)
+                ask_gate(run, sockets);
+        for (uint32_t i = 0; i < sockets->n_fds; i++)
+                rv_close(sockets->fds[i]);
+}
+
+bool rv__run_is_network_ready(const struct rv_run *run)
+{
+        return !has_network(run) || run->network.is_served;
+}
+
+bool rv__run_end_network(struct rv_run *run)
+{
+        if (!run->network.gate_id)
+                return true;
+        rv_gate_client_remove(run->core->gate, run->network.gate_id, run->core->config->phases.collect_ms);
+        return !run->network.gate_id;
+}
+
+void rv__run_network_fini(struct rv_run *run)
+{
+        if (run->network.gate_id)
+                rv_gate_client_forget(run->core->gate, run->network.gate_id);
+        run->network.gate_id = 0;
+        rv_network_evidence_fini(&run->network.evidence);
+}
