@@ -2,6 +2,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "base/text.h"
 #include "egress/gate_msg.h"
 
 #include <fcntl.h>
@@ -33,6 +34,7 @@ struct rv_gate_client {
         struct rv_host_timer *why;   /* the channel is closed, and nobody was told so far */
         struct served *runs;
         uint64_t n_added;
+        char lost_text[RV_REASON_SIZE];
 };
 
 /* ---- Runs ---- */
@@ -82,6 +84,7 @@ static void lose_all(struct rv_gate_client *client, const char *text)
 
         client->host->timer_stop(client->host->ctx, client->why);
         client->why = NULL;
+        rv_text_copy(client->lost_text, sizeof(client->lost_text), text);
         disconnect(client);
         /* Newest first, and what a callback adds is of a later gate. */
         for (struct served *s = client->runs; s;) {
@@ -252,10 +255,16 @@ void rv_gate_client_serve(struct rv_gate_client *client, int take_fd)
 {
         if (client->fd >= 0 || client->why)
                 lose_all(client, "another gate was started");
+        client->lost_text[0] = 0;
         client->fd = take_fd;
         if (fcntl(take_fd, F_SETFL, O_NONBLOCK) < 0 ||
             client->host->watch_add(client->host->ctx, take_fd, RV_WATCH_READ, on_channel, client, &client->watch) < 0)
                 client->fd = rv_close(client->fd);
+}
+
+const char *rv_gate_client_lost_text(const struct rv_gate_client *client)
+{
+        return client->lost_text;
 }
 
 /* Sealed: what was checked once is what is read. */

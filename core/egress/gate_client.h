@@ -42,6 +42,9 @@ void rv_gate_client_serve(struct rv_gate_client *client, int take_fd);
 /** rv_gate_client_lose() - it is gone, or could not be started, for this reason. Context: loop thread. Ownership: borrows. Return: none */
 void rv_gate_client_lose(struct rv_gate_client *client, const char *text);
 
+/** rv_gate_client_lost_text() - why there is no gate any more. Context: loop thread. Ownership: borrowed until the next call. Return: the text; "" if there is one, or never was */
+const char *rv_gate_client_lost_text(const struct rv_gate_client *client);
+
 /**
  * rv_gate_client_add() - have a run served
  * @rules:  @n bytes of JSON (gate_rules.h)

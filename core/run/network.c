@@ -132,6 +132,7 @@ static void ask_gate(struct rv_run *run, const struct rv_network_sockets *socket
 {
         _cleanup_(rv_freep) char *rules = make_rules(run, sockets);
         char text[RV_REASON_SIZE];
+        const char *why;
         int r = -EPIPE;
 
         if (!rules)
@@ -140,7 +141,11 @@ static void ask_gate(struct rv_run *run, const struct rv_network_sockets *socket
                 r = rv_gate_client_add(run->core->gate, rules, strlen(rules), sockets->fds, sockets->n_fds, on_gate, run, &run->network.gate_id);
         if (r == 0)
                 return;
-        snprintf(text, sizeof(text), "the gate cannot be asked to serve the run: %s", r == -EPIPE ? "it is gone" : strerror(-r));
+        why = run->core->gate ? rv_gate_client_lost_text(run->core->gate) : "";
+        if (r == -EPIPE)
+                snprintf(text, sizeof(text), "%s", why[0] ? why : "the gate is gone");
+        else
+                snprintf(text, sizeof(text), "the gate cannot be asked to serve it: %s", strerror(-r));
         give_up(run, r != -EPIPE, text);
 }
 

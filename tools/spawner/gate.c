@@ -62,7 +62,8 @@ static _Noreturn void become(const struct gate *gate, int channel_fd)
         (void)setrlimit(RLIMIT_CORE, &no_core);
         if (geteuid() == 0 && (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0))
                 _exit(126);
-        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+        /* It is not tied to the spawner's life: its end is the end of the channel, and until then it has evidence to tell. */
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
                 _exit(126);
         (void)syscall(SYS_execveat, EXE_FD, "", argv, envp, AT_EMPTY_PATH);
         _exit(127);
