@@ -217,7 +217,8 @@ static void on_channel(void *arg, uint32_t events)
 
         (void)events;
         n = receive(client->fd, &m, &fd);
-        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        /* ECONNRESET, once: it died before it read what was sent to it. What it had said still comes. */
+        if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET))
                 return;
         if (n <= 0)
                 on_end(client);
@@ -326,8 +327,10 @@ static int send_remove(const struct rv_gate_client *client, uint64_t id)
 static void on_no_report(void *arg)
 {
         const struct rv_gate_event event = { .kind = RV_GATE_EVENT_LOST, .text = NO_ANSWER };
+        struct served *served = arg;
 
-        tell_last(arg, &event);
+        if (!served->client->why)       /* else the gate is gone, and why is about to be told */
+                tell_last(served, &event);
 }
 
 void rv_gate_client_remove(struct rv_gate_client *client, uint64_t id, uint64_t ms)

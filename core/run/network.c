@@ -98,9 +98,16 @@ static void give_up(struct rv_run *run, bool is_refusal, const char *text)
 {
         if (run->evidence.stop || run->has_seen)
                 return;
+        run->network.has_failed = true;
         run->evidence.is_gate_refusal = is_refusal;
         snprintf(run->evidence.gate_text, sizeof(run->evidence.gate_text), "%s", text);
-        rv__run_end(run, RV_STOP_GATE, run->is_started ? RV_PHASE_RUN : RV_PHASE_START, 0);
+        rv__run_stop_unserved(run);
+}
+
+void rv__run_stop_unserved(struct rv_run *run)
+{
+        if (run->network.has_failed)
+                rv__run_end(run, RV_STOP_GATE, run->is_started ? RV_PHASE_RUN : RV_PHASE_START, 0);
 }
 
 static void on_gate(void *arg, const struct rv_gate_event *event)

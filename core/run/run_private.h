@@ -50,7 +50,7 @@ struct rv_run_key {
 /* What serves the run's network: see network.c. */
 struct rv_run_network {
         uint64_t gate_id;            /* 0: the gate does not know the run, or any more */
-        bool is_served;
+        bool is_served, has_failed;
         bool is_over;                /* the gate has had its last word */
         bool is_evidence_lost;       /* and it was none on what the run reached */
         struct rv_network_evidence evidence;
@@ -126,6 +126,8 @@ void rv__run_release(struct rv_run *run);
 void rv__run_on_network(void *ctx, struct rv_run *run, const struct rv_network_sockets *sockets);
 /** rv__run_is_network_ready() - may the program be released, as far as its network goes? Context: loop thread. Ownership: borrows. Return: as named */
 bool rv__run_is_network_ready(const struct rv_run *run);
+/** rv__run_stop_unserved() - end a run whose network cannot be served, also if that was told while the backend began it. Context: loop thread. Ownership: borrows. Return: none */
+void rv__run_stop_unserved(struct rv_run *run);
 /** rv__run_end_network() - nothing of the run is left: have the gate tell what it reached. Context: loop thread, the run was observed. Ownership: borrows. Return: is there nothing to wait for (any more)? */
 bool rv__run_end_network(struct rv_run *run);
 /** rv__run_network_fini() - release; the gate is told, if it knows the run. Context: loop thread. Ownership: takes it. Return: none */

@@ -66,6 +66,7 @@ static enum rv_step begin(struct rv_run *run)
         if (rv__run_set_timer(run, run->core->config->phases.start_ms, on_start_budget) < 0)
                 rv__run_end(run, RV_STOP_SHUTDOWN, RV_PHASE_START, 0);
         run->is_decision_durable = true;
+        rv__run_stop_unserved(run);
         rv__run_release(run);
         return run->is_started || run->has_seen ? RV_STEP_NEXT : RV_STEP_WAIT;
 }
