@@ -208,23 +208,35 @@ static ssize_t receive(int fd, struct rv_gate_message *m, int *ret_fd)
         return n >= 0 && message.msg_flags & (MSG_TRUNC | MSG_CTRUNC) ? (ssize_t)sizeof(*m) + 1 : n;
 }
 
-static void on_channel(void *arg, uint32_t events)
+/* One message. False: there is none for now, or ever. */
+static bool take_message(struct rv_gate_client *client)
 {
-        struct rv_gate_client *client = arg;
         struct rv_gate_message m;
         ssize_t n;
         int fd;
 
-        (void)events;
         n = receive(client->fd, &m, &fd);
         /* ECONNRESET, once: it died before it read what was sent to it. What it had said still comes. */
-        if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET))
-                return;
+        if (n < 0 && (errno == EINTR || errno == ECONNRESET))
+                return true;
+        if (n < 0 && errno == EAGAIN)
+                return false;
         if (n <= 0)
                 on_end(client);
         else if (n != (ssize_t)sizeof(m) || !take_answer(client, &m, fd))
                 lose_all(client, "the gate said something that is no answer");
         rv_close(fd);
+        return client->fd >= 0;
+}
+
+/* All that is there: a watch ends with the first error of its descriptor. */
+static void on_channel(void *arg, uint32_t events)
+{
+        struct rv_gate_client *client = arg;
+
+        (void)events;
+        while (take_message(client))
+                ;
 }
 
 /* ---- What it is told ---- */

@@ -14,7 +14,9 @@
 
 void fake_gate_send(const struct fake_gate *gate, const void *message, size_t n, int fd)
 {
-        assert_int_equal(rv_send_with_fds(gate->fd, message, n, &fd, fd >= 0), 0);
+        int r = rv_send_with_fds(gate->fd, message, n, &fd, fd >= 0);
+
+        assert_true(r == 0 || r == -EPIPE);     /* the loop has hung up */
 }
 
 void fake_gate_close(struct fake_gate *gate)
@@ -71,9 +73,8 @@ static void take_rules(struct fake_gate *gate, int fd)
         gate->seals = fcntl(fd, F_GET_SEALS);
 }
 
-static void on_channel(void *arg, uint32_t events)
+static bool take_message(struct fake_gate *gate)
 {
-        struct fake_gate *gate = arg;
         union {
                 struct cmsghdr head;
                 char bytes[CMSG_SPACE(sizeof(int) * RV_GATE_FDS_MAX)];
@@ -86,13 +87,14 @@ static void on_channel(void *arg, uint32_t events)
         size_t n_fds = 0;
         ssize_t n;
 
-        (void)events;
-        n = recvmsg(gate->fd, &message, MSG_CMSG_CLOEXEC);
+        n = recvmsg(gate->fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
         if (n < 0 && errno == ECONNRESET)
-                return;         /* told once, before what was said */
+                return true;    /* told once, before what was said */
+        if (n < 0 && errno == EAGAIN)
+                return false;
         if (n <= 0) {
                 fake_gate_close(gate);
-                return;
+                return false;
         }
         assert_int_equal(n, sizeof(m));
         head = CMSG_FIRSTHDR(&message);
@@ -111,6 +113,14 @@ static void on_channel(void *arg, uint32_t events)
         for (size_t i = 0; i < n_fds; i++)
                 close(fds[i]);
         answer(gate, &m, m.kind == RV_GATE_ADD ? gate->at_add : gate->at_remove);
+        return gate->fd >= 0;
+}
+
+static void on_channel(void *arg, uint32_t events)
+{
+        (void)events;
+        while (take_message(arg))
+                ;
 }
 
 void fake_gate_open(struct fake_gate *gate, const struct rv_host *host, int *ret_fd)
