@@ -118,14 +118,16 @@ static ssize_t receive(int fd, union message *m, struct fds *ret)
         } control = { 0 };
         struct iovec iov = { .iov_base = m, .iov_len = sizeof(*m) };
         /* Not CMSG_SPACE(): in its padding one descriptor more could fit. */
-        struct msghdr message = {
-                .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_LEN(sizeof(ret->items))
-        };
+        struct msghdr message = { .msg_iov = &iov,
+                .msg_iovlen = 1,
+                .msg_control = &control,
+                .msg_controllen = CMSG_LEN(sizeof(ret->items)) };
         ssize_t n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
         struct cmsghdr *c = n < 0 ? NULL : CMSG_FIRSTHDR(&message);
 
         ret->n = 0;
-        if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len <= CMSG_LEN(sizeof(ret->items))) {
+        if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+                c->cmsg_len <= CMSG_LEN(sizeof(ret->items))) {
                 ret->n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
                 memcpy(ret->items, CMSG_DATA(c), sizeof(int) * ret->n);
         }

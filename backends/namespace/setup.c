@@ -1,9 +1,8 @@
 #include "mount.h"
 
+#include "common.h"
 #include "netns.h"
 #include "netns_link.h"
-
-#include "base/fd.h"
 
 #include <fcntl.h>
 #include <linux/keyctl.h>

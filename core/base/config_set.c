@@ -121,7 +121,8 @@ static const char *set_scalar(struct rv_config_parser *p, const struct rv_config
 
 static bool is_count_key(const struct rv_config_key *key)
 {
-        return key->type == RV_CONFIG_PIDS || key->type == RV_CONFIG_CONNECTIONS || key->type == RV_CONFIG_RATE || key->type == RV_CONFIG_NAMES;
+        return key->type == RV_CONFIG_PIDS || key->type == RV_CONFIG_CONNECTIONS || key->type == RV_CONFIG_RATE ||
+                key->type == RV_CONFIG_NAMES;
 }
 
 static bool is_number_key(const struct rv_config_key *key)
@@ -132,7 +133,8 @@ static bool is_number_key(const struct rv_config_key *key)
 /* As the default is written, or as others of its kind are. */
 static const char *example_of_unit(const struct rv_config_key *key)
 {
-        bool has_unit = key->type == RV_CONFIG_DURATION || key->type == RV_CONFIG_IDLE || key->type == RV_CONFIG_SIZE || key->type == RV_CONFIG_SEGMENT;
+        bool has_unit = key->type == RV_CONFIG_DURATION || key->type == RV_CONFIG_IDLE || key->type == RV_CONFIG_SIZE ||
+                key->type == RV_CONFIG_SEGMENT;
 
         return has_unit && !key->otherwise ? "512MiB" : has_unit ? key->otherwise : NULL;
 }

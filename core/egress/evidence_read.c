@@ -51,7 +51,8 @@ static bool is_of(const json_t *value, enum type type)
         }
 }
 
-static int check_list(const json_t *list, const char *name, const struct member *members, size_t n, struct rv_error *err)
+static int check_list(
+        const json_t *list, const char *name, const struct member *members, size_t n, struct rv_error *err)
 {
         const json_t *entry;
         size_t i;

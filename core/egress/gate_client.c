@@ -169,7 +169,8 @@ static bool take_answer(struct rv_gate_client *client, struct rv_gate_message *m
                 return false;
         if (!served)
                 return true;
-        if ((m->kind == RV_GATE_READY && served->is_answered) || (m->kind == RV_GATE_REPORT && !(served->is_answered && served->is_removing)))
+        if ((m->kind == RV_GATE_READY && served->is_answered) ||
+                (m->kind == RV_GATE_REPORT && !(served->is_answered && served->is_removing)))
                 return false;
         if (m->kind == RV_GATE_REPORT) {
                 take_report(served, fd);
@@ -180,7 +181,9 @@ static bool take_answer(struct rv_gate_client *client, struct rv_gate_message *m
                 return true;
         }
         served->is_answered = true;
-        event.kind = m->kind == RV_GATE_READY ? RV_GATE_EVENT_SERVED : served->is_removing ? RV_GATE_EVENT_LOST : RV_GATE_EVENT_REFUSED;
+        event.kind = m->kind == RV_GATE_READY ? RV_GATE_EVENT_SERVED
+                : served->is_removing         ? RV_GATE_EVENT_LOST
+                                              : RV_GATE_EVENT_REFUSED;
         if (event.kind == RV_GATE_EVENT_SERVED)
                 served->cb(served->arg, &event);
         else

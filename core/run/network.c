@@ -31,7 +31,8 @@ static json_t *make_resolve(const struct rv_config *config)
         json_t *resolve = json_object();
 
         for (size_t i = 0; i < config->egress.resolve.n_items; i++)
-                json_object_set_new(resolve, config->egress.resolve.items[i].name, json_string(config->egress.resolve.items[i].value));
+                json_object_set_new(resolve, config->egress.resolve.items[i].name,
+                        json_string(config->egress.resolve.items[i].value));
         return resolve;
 }
 
@@ -145,7 +146,8 @@ static void ask_gate(struct rv_run *run, const struct rv_network_sockets *socket
         if (!rules)
                 r = rv_raise(-ENOMEM);
         else if (run->core->gate)
-                r = rv_gate_client_add(run->core->gate, rules, strlen(rules), sockets->fds, sockets->n_fds, on_gate, run, &run->network.gate_id);
+                r = rv_gate_client_add(run->core->gate, rules, strlen(rules), sockets->fds, sockets->n_fds, on_gate,
+                        run, &run->network.gate_id);
         if (r == 0)
                 return;
         why = run->core->gate ? rv_gate_client_lost_text(run->core->gate) : "";

@@ -35,7 +35,8 @@ static void on_started(void *ctx, struct rv_run *run, uint64_t boot_us)
 /* It may be over already, and after the observation only release() may follow. */
 void rv__run_release(struct rv_run *run)
 {
-        if (!run->is_decision_durable || !rv__run_is_network_ready(run) || run->evidence.was_released || run->has_seen || run->evidence.stop)
+        if (!run->is_decision_durable || !rv__run_is_network_ready(run) || run->evidence.was_released ||
+                run->has_seen || run->evidence.stop)
                 return;
         run->evidence.was_released = true;
         run->backend->go(run->backend_state, run->handle);

@@ -101,8 +101,8 @@ static void on_event(void *arg, const struct rv_gate_event *event)
                 break;
         case RV_GATE_EVENT_REPORT:
                 snprintf(text, sizeof(text), "%zu+%llu %zu+%llu", json_array_size(event->evidence->contacts),
-                         (unsigned long long)event->evidence->n_more_contacts, json_array_size(event->evidence->denials),
-                         (unsigned long long)event->evidence->n_more_denials);
+                        (unsigned long long)event->evidence->n_more_contacts, json_array_size(event->evidence->denials),
+                        (unsigned long long)event->evidence->n_more_denials);
                 hear(b, "report ", text);
                 break;
         }
@@ -319,7 +319,8 @@ static void too_much(void **state)
         uint64_t id = 77;
 
         assert_int_equal(rv_gate_client_add(b->client, RULES, strlen(RULES), fds, 5, on_event, b, &id), -E2BIG);
-        assert_int_equal(rv_gate_client_add(b->client, RULES, RV_GATE_RULES_BYTES_MAX + 1, fds, 4, on_event, b, &id), -E2BIG);
+        assert_int_equal(
+                rv_gate_client_add(b->client, RULES, RV_GATE_RULES_BYTES_MAX + 1, fds, 4, on_event, b, &id), -E2BIG);
         assert_int_equal(id, 77);
 }
 
@@ -328,8 +329,14 @@ static void too_much(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                ON_BENCH(a_run), cmocka_unit_test(every_end), cmocka_unit_test(what_is_no_answer), ON_BENCH(a_report_that_is_no_file),
-                ON_BENCH(the_spawner_knows_why), ON_BENCH(nobody_there), ON_BENCH(forgotten), ON_BENCH(removed_before_it_was_served),
+                ON_BENCH(a_run),
+                cmocka_unit_test(every_end),
+                cmocka_unit_test(what_is_no_answer),
+                ON_BENCH(a_report_that_is_no_file),
+                ON_BENCH(the_spawner_knows_why),
+                ON_BENCH(nobody_there),
+                ON_BENCH(forgotten),
+                ON_BENCH(removed_before_it_was_served),
                 ON_BENCH(too_much),
         };
 

@@ -81,7 +81,9 @@ static bool take_message(struct fake_gate *gate)
         } control = { 0 };
         struct rv_gate_message m;
         struct iovec iov = { .iov_base = &m, .iov_len = sizeof(m) };
-        struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+        struct msghdr message = {
+                .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)
+        };
         const struct cmsghdr *head;
         int fds[RV_GATE_FDS_MAX];
         size_t n_fds = 0;

@@ -223,7 +223,8 @@ static void no_log(void **state)
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(every_row), ON_BENCH(the_rules), ON_BENCH(no_gate), ON_BENCH(no_log) };
+        const struct CMUnitTest tests[] = { cmocka_unit_test(every_row), ON_BENCH(the_rules), ON_BENCH(no_gate),
+                ON_BENCH(no_log) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

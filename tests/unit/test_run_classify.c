@@ -333,7 +333,9 @@ static void check_cause(const struct situation *s, const struct rv_classificatio
         HOLDS(c->code != RV_CODE_BACKEND_FAILED || c->started == NO);
         HOLDS((c->code == RV_CODE_BACKEND_LOST) == (c->detail.cause != NULL));
         if (c->detail.cause && strcmp(c->detail.cause, RV_CAUSE_GATE) == 0)
-                HOLDS(s->stop == RV_STOP_GATE && (is_dead_by_kill || c->started == NO) && c->is_retryable == (c->started == NO || s->n_oom_kills || s->fault == RV_BACKEND_FAULT_HOST_MEMORY));
+                HOLDS(s->stop == RV_STOP_GATE && (is_dead_by_kill || c->started == NO) &&
+                        c->is_retryable ==
+                                (c->started == NO || s->n_oom_kills || s->fault == RV_BACKEND_FAULT_HOST_MEMORY));
         if (c->detail.cause && strcmp(c->detail.cause, RV_CAUSE_HOST_MEMORY) == 0)
                 HOLDS(c->is_retryable && (s->fault == RV_BACKEND_FAULT_HOST_MEMORY || s->n_oom_kills));
         /* Never claimed as not started against any sign that it was. */

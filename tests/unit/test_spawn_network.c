@@ -108,7 +108,8 @@ static void take_gate(const struct child *c, struct gate *ret)
 }
 
 /* HELD with the run's sockets. */
-static void take_sockets(const struct child *c, uint64_t id, struct rv_spawn_report *report, int fds[RV_SPAWN_REPORT_FDS_MAX], size_t *n_fds)
+static void take_sockets(const struct child *c, uint64_t id, struct rv_spawn_report *report,
+        int fds[RV_SPAWN_REPORT_FDS_MAX], size_t *n_fds)
 {
         assert_int_equal(receive_fds(c, report, fds, n_fds), 1);
         if (report->event.kind != RV_SPAWN_HELD)
@@ -153,7 +154,9 @@ static void a_run_dials(void **state)
         assert_int_equal(poll(&wait, 1, WAIT_MS), 1);
         served = accept4(wait.fd, NULL, NULL, SOCK_CLOEXEC);
         assert_true(served >= 0);
-        assert_int_equal(rv_netns_destination(served, report.event.network.is_redirect ? RV_NETNS_REDIRECT : RV_NETNS_TPROXY, &to), 0);
+        assert_int_equal(rv_netns_destination(
+                                 served, report.event.network.is_redirect ? RV_NETNS_REDIRECT : RV_NETNS_TPROXY, &to),
+                0);
         assert_int_equal(to.any.sa_family, AF_INET);
         assert_int_equal(ntohs(to.ipv4.sin_port), 4242);
         assert_int_equal(ntohl(to.ipv4.sin_addr.s_addr), 0xc0000207);

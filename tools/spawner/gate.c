@@ -72,7 +72,9 @@ static _Noreturn void become(const struct gate *gate, int channel_fd)
 static int clone_gate(struct spawner *s, int channel_fd)
 {
         struct gate *gate = &s->gate;
-        struct clone_args args = { .flags = CLONE_PIDFD, .exit_signal = SIGCHLD, .pidfd = (uint64_t)(uintptr_t)&gate->pidfd };
+        struct clone_args args = {
+                .flags = CLONE_PIDFD, .exit_signal = SIGCHLD, .pidfd = (uint64_t)(uintptr_t)&gate->pidfd
+        };
         struct epoll_event e = { .events = EPOLLIN, .data.ptr = gate };
         long pid;
 

@@ -247,7 +247,9 @@ static struct run *take_run(struct spawner *s, const struct rv_runtime *runtime,
 
 static int assign(struct run *run, const struct rv_spawn_request *q, const int fds[RV_SPAWN_FD_MAX_])
 {
-        struct ns_message m = { .kind = NS_ASSIGN, .language = q->language, .memory_mib = q->memory_mib, .network = q->network };
+        struct ns_message m = {
+                .kind = NS_ASSIGN, .language = q->language, .memory_mib = q->memory_mib, .network = q->network
+        };
         int r = rv_send_with_fds(run->sync_fd, &m, sizeof(m), fds, RV_SPAWN_FD_MAX_);
 
         /* One that is dead already has said why, or is told as a run that ended. */

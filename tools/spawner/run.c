@@ -71,15 +71,18 @@ void run_report_held(struct spawner *s, struct run *run)
             (run->network != RV_PLAN_NETWORK_NONE && !run->net.n_fds))
                 return;
         run->is_held = true;
-        event.network = (struct rv_network_sockets){ .struct_size = sizeof(event.network), .n_fds = (uint32_t)run->net.n_fds,
-                                                     .is_redirect = run->net.mode == RV_NETNS_REDIRECT, .listen_port = RV_NETNS_PORT };
+        event.network = (struct rv_network_sockets){ .struct_size = sizeof(event.network),
+                .n_fds = (uint32_t)run->net.n_fds,
+                .is_redirect = run->net.mode == RV_NETNS_REDIRECT,
+                .listen_port = RV_NETNS_PORT };
         spawner_report(s, run->id, &event, run->net.fds, run->net.n_fds);
         rv_netns_close(&run->net);
         run->net.n_fds = 0;
 }
 
 /* A run that is not assigned fails in silence: the one that asks next makes its own, and is told. */
-static void fail_run_with(struct spawner *s, struct run *run, enum rv_backend_fault fault, int e, const char *step, const char *text)
+static void fail_run_with(
+        struct spawner *s, struct run *run, enum rv_backend_fault fault, int e, const char *step, const char *text)
 {
         run->has_failed = true;
         if (run->is_assigned)
@@ -145,8 +148,10 @@ static void on_failed(struct spawner *s, struct run *run, struct ns_message *m)
         snprintf(text, sizeof(text), "cannot %s: %s; %s%s", m->step, strerror(m->fault_errno), need ? "this needs " : "",
                  need ? need : find_knob(m));
         /* To be short of something for a moment is not to be unable to have a network. */
-        if (m->is_network_fault && m->fault_errno != ENOMEM && m->fault_errno != ENOBUFS && m->fault_errno != EMFILE && m->fault_errno != ENFILE)
-                fail_run_with(s, run, RV_BACKEND_FAULT_CAPABILITY, m->fault_errno, spawner_network_capability(run->network), text);
+        if (m->is_network_fault && m->fault_errno != ENOMEM && m->fault_errno != ENOBUFS && m->fault_errno != EMFILE &&
+                m->fault_errno != ENFILE)
+                fail_run_with(s, run, RV_BACKEND_FAULT_CAPABILITY, m->fault_errno,
+                        spawner_network_capability(run->network), text);
         else
                 fail_run(s, run, m->fault_errno, m->step, text);
 }
