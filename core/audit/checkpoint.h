@@ -14,7 +14,7 @@
  * base64 of 0x01 and the 32 bytes of the public key. The key id is the first 4 bytes of SHA-256 of the name, a
  * newline, 0x01 and the public key. Reading is strict: what is read is what would be written, byte for byte.
  *
- * Plain memory; signing and verifying are libcrypto's (ed25519.h). Any thread.
+ * Plain memory; signing and verifying are in ed25519.h. Any thread.
  */
 #pragma once
 
@@ -83,7 +83,7 @@ int rv_checkpoint_public(const uint8_t secret[RV_CHECKPOINT_KEY_BYTES], uint8_t 
  *
  * Context:   any
  * Ownership: borrows
- * Return:    0; -ENOSPC it has all the signatures it can have; -ENOSYS no libcrypto; -EIO it refuses; -ENOMEM
+ * Return:    0; -ENOSPC it has all the signatures it can have; -ENOMEM
  */
 int rv_checkpoint_sign(struct rv_checkpoint *c, const uint8_t secret[RV_CHECKPOINT_KEY_BYTES]);
 /** rv_checkpoint_sign_with() - the same by a key that is made already. Context: any. Ownership: borrows. Return: as rv_checkpoint_sign() */
@@ -95,7 +95,7 @@ int rv_checkpoint_sign_with(struct rv_checkpoint *c, const struct rv_ed25519_key
  * Context:   any
  * Ownership: borrows
  * Return:    0; RV_CHECKPOINT_E_UNSIGNED no signature of this key; RV_CHECKPOINT_E_BAD one that does not fit;
- *            -ENOMEM; -ENOSYS no libcrypto: rv_ed25519_fault(); -EIO it refuses
+ *            -ENOMEM
  */
 int rv_checkpoint_verify(const struct rv_checkpoint *c, const struct rv_checkpoint_key *key);
 enum {

@@ -18,15 +18,12 @@ int rv_checkpoint_sign_with(struct rv_checkpoint *c, const struct rv_ed25519_key
 {
         _cleanup_(rv_buf_fini) struct rv_buf body = { 0 };
         struct rv_checkpoint_key key = { 0 };
-        int r;
 
         if (c->n_signatures == RV_CHECKPOINT_SIGNATURES_MAX)
                 return rv_raise(-ENOSPC);
         if (rv_checkpoint_body(c, &body) < 0)
                 return rv_raise(-ENOMEM);
-        r = rv_ed25519_sign(signer, body.data, body.size, c->signatures[c->n_signatures].bytes);
-        if (r < 0)
-                return rv_trace(r);
+        rv_ed25519_sign(signer, body.data, body.size, c->signatures[c->n_signatures].bytes);
         memcpy(key.log_id, c->log_id, sizeof(key.log_id));
         memcpy(key.public_key, rv_ed25519_key_public(signer), sizeof(key.public_key));
         rv_checkpoint_key_id(&key, c->signatures[c->n_signatures++].key_id);
@@ -55,13 +52,10 @@ int rv_checkpoint_verify(const struct rv_checkpoint *c, const struct rv_checkpoi
                 return rv_raise(-ENOMEM);
         rv_checkpoint_key_id(key, id);
         for (unsigned i = 0; i < c->n_signatures; i++) {
-                int r;
-
                 if (memcmp(c->signatures[i].key_id, id, sizeof(id)) != 0)
                         continue;
-                r = rv_ed25519_verify(key->public_key, body.data, body.size, c->signatures[i].bytes);
-                if (r != 0)
-                        return r < 0 ? rv_trace(r) : 0;
+                if (rv_ed25519_verify(key->public_key, body.data, body.size, c->signatures[i].bytes))
+                        return 0;
                 result = RV_CHECKPOINT_E_BAD;
         }
         return result;

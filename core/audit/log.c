@@ -224,7 +224,7 @@ int rv_log_make_secret(struct rv_log *log, struct rv_error *err)
 static int make_identity(struct rv_log *log, struct rv_error *err)
 {
         char segment[RV_LOG_SEGMENT_NAME_SIZE];
-        bool has_secret;
+        bool has_secret = false;
         int r;
 
         r = read_identity(log, &has_secret, err);
@@ -272,7 +272,7 @@ static int open_files(struct rv_log *log, struct rv_error *err)
 
 static int open_identity(struct rv_log *log, struct rv_error *err)
 {
-        bool has_secret;
+        bool has_secret = false;
         int r;
 
         r = read_identity(log, &has_secret, err);

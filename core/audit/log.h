@@ -119,8 +119,8 @@ typedef int (*rv_log_check_fn)(void *ctx, struct rv_log *log, struct rv_error *e
  * Ownership: borrows
  * Return:    0; what @check returned, and nothing is written; as rv_log_append()
  */
-int rv_log_append_if(struct rv_log *log, const char *kind, json_t *body, rv_log_check_fn check, void *ctx, uint64_t *ret_seq,
-        struct rv_error *err);
+int rv_log_append_if(struct rv_log *log, const char *kind, json_t *body, rv_log_check_fn check, void *ctx,
+        uint64_t *ret_seq, struct rv_error *err);
 
 /**
  * rv_log_sync() - make all records that this log object has appended durable

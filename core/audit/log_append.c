@@ -139,8 +139,8 @@ int rv_log_append_locked(struct rv_log *log, const char *kind, json_t *body, str
         return rv_trace(write_record(log, kind, body, ret, err));
 }
 
-int rv_log_append_if(struct rv_log *log, const char *kind, json_t *body, rv_log_check_fn check, void *ctx, uint64_t *ret_seq,
-        struct rv_error *err)
+int rv_log_append_if(struct rv_log *log, const char *kind, json_t *body, rv_log_check_fn check, void *ctx,
+        uint64_t *ret_seq, struct rv_error *err)
 {
         _cleanup_(rv_log_unlockp) struct rv_log *locked = NULL;
         struct rv_log_spot spot;

@@ -40,7 +40,8 @@ static bool is_digest(const char *s)
         return n && n <= DIGEST_CHARACTERS_MAX;
 }
 
-static void init_note(const struct rv_log *log, struct note *note, const char *kind, const char *tenant, const char *role)
+static void init_note(
+        const struct rv_log *log, struct note *note, const char *kind, const char *tenant, const char *role)
 {
         *note = (struct note){ .kind = kind, .tenant = tenant, .role = role };
         if (tenant) {

@@ -101,6 +101,8 @@ bool rv_log_is_segment(const char *name);
  * rv_log_segment_before() - the name of the newest segment, or of the newest before another
  * @before: a segment's name, or NULL
  *
+ * Not locked: one that is made while the directory is read may be missed although one made later is seen.
+ *
  * Context:   may block
  * Ownership: borrows
  * Return:    1; 0 if there is none; -errno

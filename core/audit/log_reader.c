@@ -98,6 +98,11 @@ static int next_in_segment(struct rv_log_reader *r, const char **ret_line, size_
         }
 }
 
+/*
+ * Both steps twice, as others write meanwhile. What was appended before the next segment was begun may have come since
+ * this one was read to its end; and a listing of the directory may show a segment that was made while it was read and
+ * not one that was made just before that, which the next listing shows.
+ */
 int rv_log_reader_next(struct rv_log_reader *r, const char **ret_line, size_t *ret_n, struct rv_error *err)
 {
         char next[RV_LOG_SEGMENT_NAME_SIZE];
@@ -108,14 +113,12 @@ int rv_log_reader_next(struct rv_log_reader *r, const char **ret_line, size_t *r
                 e = r->fd >= 0 ? next_in_segment(r, ret_line, ret_n, err) : 0;
                 if (e != 0)
                         return rv_trace(e);
-                /* What was appended before the next segment was begun may have come since: this one is read again. */
+                e = rv_log_segment_after(r->log, r->segment, next, err);
+                if (e <= 0)
+                        return rv_trace(e);
                 if (!is_final) {
-                        e = rv_log_segment_after(r->log, r->segment, next, err);
-                        if (e <= 0)
-                                return rv_trace(e);
                         is_final = true;
-                        if (r->fd >= 0)
-                                continue;
+                        continue;
                 }
                 memcpy(r->segment, next, sizeof(next));
                 e = open_segment(r, err);
@@ -125,7 +128,8 @@ int rv_log_reader_next(struct rv_log_reader *r, const char **ret_line, size_t *r
         }
 }
 
-int rv_log_read_line(struct rv_log *log, const char *segment, uint64_t offset, size_t n, struct rv_buf *out, struct rv_error *err)
+int rv_log_read_line(
+        struct rv_log *log, const char *segment, uint64_t offset, size_t n, struct rv_buf *out, struct rv_error *err)
 {
         _cleanup_(rv_closep) int fd = -EBADF;
         size_t n_before = offset ? 1 : 0, want = n_before + n + 1;

@@ -51,7 +51,8 @@ int rv_log_reader_next(struct rv_log_reader *r, const char **ret_line, size_t *r
  * Ownership: copies to @out
  * Return:    1; 0 no line begins and ends there; -errno
  */
-int rv_log_read_line(struct rv_log *log, const char *segment, uint64_t offset, size_t n, struct rv_buf *out, struct rv_error *err);
+int rv_log_read_line(
+        struct rv_log *log, const char *segment, uint64_t offset, size_t n, struct rv_buf *out, struct rv_error *err);
 
 /**
  * rv_log_end() - the newest segment and its size: where neither has changed, nothing was written
@@ -60,7 +61,8 @@ int rv_log_read_line(struct rv_log *log, const char *segment, uint64_t offset, s
  * Ownership: the caller's memory
  * Return:    1; 0 there is no segment; -errno
  */
-int rv_log_end(struct rv_log *log, char ret_segment[RV_LOG_SEGMENT_NAME_SIZE], uint64_t *ret_size, struct rv_error *err);
+int rv_log_end(
+        struct rv_log *log, char ret_segment[RV_LOG_SEGMENT_NAME_SIZE], uint64_t *ret_size, struct rv_error *err);
 
 /** rv_log_reader_close() - release. Context: any. Ownership: takes the content. Return: none */
 void rv_log_reader_close(struct rv_log_reader *r);

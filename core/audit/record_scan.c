@@ -119,7 +119,8 @@ void rv_record_members(const char *line, size_t n, struct rv_record_member *memb
                 p = skip_value(value, end);
                 if (!p)
                         return;
-                take_member(name, (size_t)(value - 2 - name), value, (size_t)(p - value), members, n_members, &n_missing);
+                take_member(
+                        name, (size_t)(value - 2 - name), value, (size_t)(p - value), members, n_members, &n_missing);
                 p++;
         }
 }

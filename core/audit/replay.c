@@ -70,8 +70,8 @@ static void evaluate(struct rv_replay_worker *w, struct rv_replay_record *rec, c
 }
 
 /* Where bytes differ. @ret_recorded: the recorded verdict as a value, if it came to that. */
-static struct judgement judge_difference(
-        const struct rv_replay_worker *w, const struct rv_replay_record *rec, struct rv_span recorded, json_t **ret_recorded)
+static struct judgement judge_difference(const struct rv_replay_worker *w, const struct rv_replay_record *rec,
+        struct rv_span recorded, json_t **ret_recorded)
 {
         if (rv_replay_is_redacted(recorded))
                 return unreplayable(RV_REPLAY_REDACTED);
@@ -137,7 +137,8 @@ static void on_change(void *ctx, const struct rv_verdict_change *change)
 }
 
 /* Returns whether anything changed, or -ENOMEM. */
-static int compare(struct rv_replay_result *part, const struct rv_replay_record *rec, const json_t *before, const json_t *now)
+static int compare(
+        struct rv_replay_result *part, const struct rv_replay_record *rec, const json_t *before, const json_t *now)
 {
         struct changes c = { .part = part, .rec = rec };
 
@@ -334,7 +335,8 @@ static int read_record(
         return r < 0 ? r : is_wanted(w, rec);
 }
 
-static int finish(struct rv_replay_worker *w, struct rv_replay_record *rec, struct judgement j, struct rv_replay_result *part)
+static int finish(
+        struct rv_replay_worker *w, struct rv_replay_record *rec, struct judgement j, struct rv_replay_result *part)
 {
         int r;
 

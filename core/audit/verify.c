@@ -387,7 +387,7 @@ static int open_segment(struct rv_verify *v, uint64_t number)
 
 static int walk(struct rv_verify *v)
 {
-        uint64_t number, from = 0;
+        uint64_t number = 0, from = 0;
         int r;
 
         for (;;) {

@@ -80,7 +80,8 @@ static bool is_expired(const struct rv_index_key *found)
 /* ---- Answers ---- */
 
 /* A problem, on record as a rejection. */
-static enum rv_step reject(struct rv_run *run, int status, const char *type, const char *title, const char *detail)
+static enum rv_step reject(
+        struct rv_run *run, int status, uint32_t after_s, const char *type, const char *title, const char *detail)
 {
         struct rv_error err = { 0 };
 
@@ -88,6 +89,7 @@ static enum rv_step reject(struct rv_run *run, int status, const char *type, con
         run->problem = rv_problem_new(status, type, title);
         if (!run->problem)
                 return rv__run_fail(run, 500, "out of memory", "reeve ran out of memory while it looked for the idempotency key");
+        run->problem->retry_after_s = after_s;
         if (status == 422)
                 rv_problem_add(run->problem, "/idempotency_key", RV_FAULT_CONFLICT, "%s", detail);
         else
@@ -102,7 +104,7 @@ static enum rv_step reject_other(struct rv_run *run, const struct rv_index_key *
         char detail[256];
 
         snprintf(detail, sizeof(detail), "the key stands for another request, of run %s; repeat that one as it was, or use a key of its own for this one", found->run_id);
-        return reject(run, 422, RV_PROBLEM_INVALID_TYPE, "the idempotency key was used with another request", detail);
+        return reject(run, 422, 0, RV_PROBLEM_INVALID_TYPE, "the idempotency key was used with another request", detail);
 }
 
 /* How long the run in flight may take from now on, as both ask for the same. */
@@ -115,14 +117,15 @@ static uint32_t retry_after_s(const struct rv_run *run, const struct rv_index_ke
 
 static enum rv_step reject_in_flight(struct rv_run *run, const struct rv_index_key *found)
 {
+        uint32_t after_s = retry_after_s(run, found);
         char detail[256];
 
         if (run->key.stop) {
                 snprintf(detail, sizeof(detail), "%s while it waited for run %s, which has the key and goes on", run->key.stop == RV_STOP_SHUTDOWN ? "told to end" : "cancelled", found->run_id);
-                return reject(run, 409, TYPE_CANCELLED, "the wait for the idempotency key was ended", detail);
+                return reject(run, 409, after_s, TYPE_CANCELLED, "the wait for the idempotency key was ended", detail);
         }
-        snprintf(detail, sizeof(detail), "run %s has the key and has not ended; ask again in %u s, or wait longer (--wait)", found->run_id, retry_after_s(run, found));
-        return reject(run, 409, TYPE_IN_FLIGHT, "the idempotency key is in use by a run in flight", detail);
+        snprintf(detail, sizeof(detail), "run %s has the key and has not ended; ask again in %u s, or wait longer (--wait)", found->run_id, after_s);
+        return reject(run, 409, after_s, TYPE_IN_FLIGHT, "the idempotency key is in use by a run in flight", detail);
 }
 
 /* The run took place, and what it answered is gone. A second run is the one thing that must not come of that. */
@@ -132,7 +135,7 @@ static enum rv_step reject_lost(struct rv_run *run, const struct rv_index_key *f
 
         snprintf(detail, sizeof(detail), "run %s has already taken place with this key (%s, %s) and cannot be answered again: %s; it is not run a second time: look at what it did, and use another key if it is to be repeated",
                  found->run_id, found->status, found->code, why);
-        return reject(run, 503, TYPE_LOST, "the stored outcome of the idempotency key is lost", detail);
+        return reject(run, 503, 0, TYPE_LOST, "the stored outcome of the idempotency key is lost", detail);
 }
 
 static int record_replay(struct rv_run *run, const struct rv_index_key *found, struct rv_error *err)
@@ -149,11 +152,14 @@ static int record_replay(struct rv_run *run, const struct rv_index_key *found, s
 /* What the program printed then is printed again. */
 static void put_output(struct rv_run *run)
 {
-        const struct rv_capture *streams[] = { [RV_STREAM_STDOUT] = &run->kept->out, [RV_STREAM_STDERR] = &run->kept->err };
+        const struct rv_capture *streams[] = {
+                [RV_STREAM_STDOUT] = &run->kept->out, [RV_STREAM_STDERR] = &run->kept->err
+        };
 
         for (int i = 0; run->input.output && i < 2; i++)
                 if (streams[i]->text.size)
-                        run->input.output(run->input.ctx, (enum rv_stream)i, streams[i]->text.data, streams[i]->text.size);
+                        run->input.output(
+                                run->input.ctx, (enum rv_stream)i, streams[i]->text.data, streams[i]->text.size);
 }
 
 static enum rv_step replay(struct rv_run *run, const struct rv_index_key *found)

@@ -9,7 +9,8 @@
 #include <unistd.h>
 
 #define LOCK_NAME "index.lock"
-#define LOCK_WAIT_US (UINT64_C(10) * 1000 * 1000)
+#define WAIT_MS 10000
+#define WAIT_LOCKED_MS 200                    /* while all writers of the log wait */
 #define LOCK_PAUSE_US 1000
 #define LOCKED_BYTES ((uint64_t)4 << 20)      /* of the log, to be read while all writers wait */
 
@@ -34,7 +35,7 @@ unsigned rv_index_n_made(const struct rv_index *x)
 
 static int lock(struct rv_index *x, int operation, struct rv_error *err)
 {
-        uint64_t give_up_us = rv_boot_us() + LOCK_WAIT_US;
+        uint64_t give_up_us = rv_boot_us() + x->wait_ms * UINT64_C(1000);
 
         if (x->lock_fd < 0)
                 x->lock_fd = openat(x->log->state_fd, LOCK_NAME, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -69,8 +70,10 @@ static int ensure_open(struct rv_index *x, struct rv_error *err)
 {
         int r;
 
-        if (x->db)
+        if (x->db) {
+                sqlite3_busy_timeout(x->db, (int)x->wait_ms);
                 return 0;
+        }
         r = lock(x, LOCK_SH, err);
         return r < 0 ? r : rv__index_db_open(x, err);
 }
@@ -93,7 +96,8 @@ static int make_anew(struct rv_index *x, struct rv_error *err)
 
 /* ---- Questions ---- */
 
-static int ask(struct rv_index *x, const uint8_t key[RV_SHA256_SIZE], uint64_t max_bytes, struct rv_index_key *ret, struct rv_error *err)
+static int ask(struct rv_index *x, const uint8_t key[RV_SHA256_SIZE], uint64_t max_bytes, struct rv_index_key *ret,
+        struct rv_error *err)
 {
         int r;
 
@@ -114,7 +118,8 @@ static int read_key(const char *hex, uint8_t ret[RV_SHA256_SIZE])
         return rv_record_hex(&text, RV_SHA256_SIZE, ret) ? 0 : rv_raise(-EINVAL);
 }
 
-int rv_index_find(struct rv_index *x, const char key[RV_SHA256_HEX_SIZE], struct rv_index_key *ret, struct rv_error *err)
+int rv_index_find(
+        struct rv_index *x, const char key[RV_SHA256_HEX_SIZE], struct rv_index_key *ret, struct rv_error *err)
 {
         uint8_t bytes[RV_SHA256_SIZE];
         int r;
@@ -122,6 +127,7 @@ int rv_index_find(struct rv_index *x, const char key[RV_SHA256_HEX_SIZE], struct
         r = read_key(key, bytes);
         if (r < 0)
                 return rv_error_set(err, r, "an idempotency key's HMAC is none");
+        x->wait_ms = WAIT_MS;
         r = ask(x, bytes, UINT64_MAX, ret, err);
         if (r != RV__INDEX_E_BROKEN)
                 return rv_trace(r);
@@ -133,14 +139,19 @@ int rv_index_find(struct rv_index *x, const char key[RV_SHA256_HEX_SIZE], struct
         return rv__index_fail(x, err, rv_raise(-EBADMSG), "is broken again right after it was made anew from the log");
 }
 
-int rv_index_find_locked(struct rv_index *x, const char key[RV_SHA256_HEX_SIZE], struct rv_index_key *ret, struct rv_error *err)
+int rv_index_find_locked(
+        struct rv_index *x, const char key[RV_SHA256_HEX_SIZE], struct rv_index_key *ret, struct rv_error *err)
 {
         uint8_t bytes[RV_SHA256_SIZE];
+        struct rv_error why = { 0 };
         int r;
 
         r = read_key(key, bytes);
         if (r < 0)
                 return rv_error_set(err, r, "an idempotency key's HMAC is none");
-        r = ask(x, bytes, LOCKED_BYTES, ret, err);
-        return r > 0 ? RV_INDEX_E_AGAIN : rv_trace(r);
+        x->wait_ms = WAIT_LOCKED_MS;
+        r = ask(x, bytes, LOCKED_BYTES, ret, &why);
+        if (r > 0 || r == -ETIMEDOUT)
+                return RV_INDEX_E_AGAIN;
+        return r < 0 ? rv_error_set(err, r, "%s", why.message) : 0;
 }

@@ -64,15 +64,16 @@ void rv_index_close(struct rv_index *index);
  * Ownership: borrows
  * Return:    0; -EBADMSG it was broken again right after it was made; -ETIMEDOUT another process keeps it; -errno
  */
-int rv_index_find(struct rv_index *index, const char key[RV_SHA256_HEX_SIZE], struct rv_index_key *ret, struct rv_error *err);
+int rv_index_find(
+        struct rv_index *index, const char key[RV_SHA256_HEX_SIZE], struct rv_index_key *ret, struct rv_error *err);
 
 /**
  * rv_index_find_locked() - the same under the log's lock, where it must not take long
  *
  * Context:   may block for as long as a few thousand records take
  * Ownership: borrows
- * Return:    0; RV_INDEX_E_AGAIN it is broken, or too far behind: unlock the log, call rv_index_find(), try again;
- *            -ETIMEDOUT; -errno
+ * Return:    0; RV_INDEX_E_AGAIN it is broken, too far behind or in use: unlock the log, call rv_index_find(), try
+ *            again; -errno
  */
 int rv_index_find_locked(struct rv_index *index, const char key[RV_SHA256_HEX_SIZE], struct rv_index_key *ret,
         struct rv_error *err);

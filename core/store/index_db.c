@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #define FILE_NAME "index.sqlite"
-#define BUSY_MS 10000
 #define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
 #define BOOT_ID_BYTES_MAX 64
 
@@ -98,7 +97,7 @@ static int connect_to(struct rv_index *x, struct rv_error *err)
         if (rc != SQLITE_OK)
                 return rv__index_db_error(x, rc, err);
         sqlite3_extended_result_codes(x->db, 1);
-        sqlite3_busy_timeout(x->db, BUSY_MS);
+        sqlite3_busy_timeout(x->db, (int)x->wait_ms);
         sqlite3_db_config(x->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
         /* In this order: not even the making is synced. */
         return execute(x, "PRAGMA synchronous=OFF; PRAGMA page_size=16384; PRAGMA journal_mode=WAL; PRAGMA secure_delete=OFF; PRAGMA trusted_schema=OFF;"
@@ -140,10 +139,8 @@ static int make_tables(struct rv_index *x, struct rv_error *err)
                 r = rv__index_cursor_put(x, err);
         if (r == 0)
                 r = execute(x, "COMMIT", err);
-        if (r == 0) {
-                x->is_new = true;
+        if (r == 0)
                 x->n_made++;
-        }
         return r;
 }
 
@@ -151,7 +148,6 @@ int rv__index_db_open(struct rv_index *x, struct rv_error *err)
 {
         int r;
 
-        x->is_new = false;
         x->cursor = (struct rv__index_cursor){ 0 };
         r = make_file(x, err);
         if (r == 0)
@@ -188,9 +184,9 @@ static const char *const texts[RV__INDEX_STATEMENTS] = {
         [RV__INDEX_BEGIN_WRITE] = "BEGIN IMMEDIATE",
         [RV__INDEX_COMMIT] = "COMMIT",
         [RV__INDEX_ROLLBACK] = "ROLLBACK",
-        [RV__INDEX_GET_CURSOR] = "SELECT log_id, boot_id, has_line, segment, offset, length, line_sha256, sums, self FROM cursor WHERE id = 1",
-        [RV__INDEX_PUT_CURSOR] = "INSERT OR REPLACE INTO cursor (id, log_id, boot_id, has_line, segment, offset, length, line_sha256, sums, self)"
-                                 " VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        [RV__INDEX_GET_CURSOR] = "SELECT log_id, boot_id, has_line, segment, offset, length, line_sha256, sums FROM cursor WHERE id = 1",
+        [RV__INDEX_PUT_CURSOR] = "INSERT OR REPLACE INTO cursor (id, log_id, boot_id, has_line, segment, offset, length, line_sha256, sums)"
+                                 " VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
         [RV__INDEX_PUT_RUN] = "INSERT INTO runs (seq, decision_id, run_id, tenant, time_us, segment, offset, length) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
                               " ON CONFLICT (decision_id) DO NOTHING",
         [RV__INDEX_GET_RUN] = "SELECT seq, segment, offset, length, outcome_segment, outcome_offset, outcome_length FROM runs WHERE decision_id = ?1",
@@ -205,7 +201,8 @@ static const char *const texts[RV__INDEX_STATEMENTS] = {
 sqlite3_stmt *rv__index_statement(struct rv_index *x, enum rv__index_statement which)
 {
         if (!x->statements[which])
-                (void)sqlite3_prepare_v3(x->db, texts[which], -1, SQLITE_PREPARE_PERSISTENT, &x->statements[which], NULL);
+                (void)sqlite3_prepare_v3(
+                        x->db, texts[which], -1, SQLITE_PREPARE_PERSISTENT, &x->statements[which], NULL);
         return x->statements[which];
 }
 
@@ -229,15 +226,18 @@ bool rv__index_blob(sqlite3_stmt *s, int column, size_t n, void *ret)
 
 bool rv__index_number(sqlite3_stmt *s, int column, uint64_t *ret)
 {
-        sqlite3_int64 value = sqlite3_column_int64(s, column);
+        sqlite3_int64 value;
 
-        if (sqlite3_column_type(s, column) != SQLITE_INTEGER || value < 0)
+        if (sqlite3_column_type(s, column) != SQLITE_INTEGER)
+                return false;
+        value = sqlite3_column_int64(s, column);
+        if (value < 0)
                 return false;
         *ret = (uint64_t)value;
         return true;
 }
 
-/* ---- The cursor ---- */
+/* ---- The cursor: its place is checked against the log, its sums against the rows of keys ---- */
 
 /* The machine's boot; "" where it cannot be told: then only an index that this object made itself is taken. */
 static void get_boot_id(struct rv_buf *ret)
@@ -246,22 +246,6 @@ static void get_boot_id(struct rv_buf *ret)
                 ret->size = 0;
         if (ret->size && ret->data[ret->size - 1] == '\n')
                 ret->data[--ret->size] = 0;
-}
-
-/* Over all of the row, so that one that was torn or overwritten is seen. */
-static void sum_cursor(const struct rv_index *x, const struct rv_buf *boot_id, uint8_t ret[RV_SHA256_SIZE])
-{
-        const struct rv__index_cursor *c = &x->cursor;
-        uint64_t numbers[] = { c->has_line, c->line.segment, c->line.offset, c->line.n };
-        struct rv_sha256 h;
-
-        rv_sha256_init(&h);
-        rv_sha256_update(&h, x->log->id, sizeof(x->log->id));
-        rv_sha256_update(&h, boot_id->data, boot_id->size);
-        rv_sha256_update(&h, numbers, sizeof(numbers));
-        rv_sha256_update(&h, c->line_sha256, sizeof(c->line_sha256));
-        rv_sha256_update(&h, c->sums, sizeof(c->sums));
-        rv_sha256_final(&h, ret);
 }
 
 static bool is_text(sqlite3_stmt *s, int column, const char *text)
@@ -273,19 +257,18 @@ static bool is_text(sqlite3_stmt *s, int column, const char *text)
 
 static bool take_cursor(struct rv_index *x, sqlite3_stmt *s, const struct rv_buf *boot_id)
 {
-        uint8_t self[RV_SHA256_SIZE], sum[RV_SHA256_SIZE];
         struct rv__index_cursor *c = &x->cursor;
         uint64_t has_line, n;
 
-        if ((!boot_id->size && !x->n_made) || !is_text(s, 0, x->log->id) || !is_text(s, 1, boot_id->size ? boot_id->data : "") || !rv__index_number(s, 2, &has_line) ||
-            !rv__index_number(s, 3, &c->line.segment) || !rv__index_number(s, 4, &c->line.offset) || !rv__index_number(s, 5, &n) ||
-            !rv__index_blob(s, 6, sizeof(c->line_sha256), c->line_sha256) || !rv__index_blob(s, 7, sizeof(c->sums), c->sums) ||
-            !rv__index_blob(s, 8, sizeof(self), self))
+        if ((!boot_id->size && !x->n_made) || !is_text(s, 0, x->log->id) ||
+                !is_text(s, 1, boot_id->size ? boot_id->data : "") || !rv__index_number(s, 2, &has_line) ||
+                !rv__index_number(s, 3, &c->line.segment) || !rv__index_number(s, 4, &c->line.offset) ||
+                !rv__index_number(s, 5, &n) || !rv__index_blob(s, 6, sizeof(c->line_sha256), c->line_sha256) ||
+                !rv__index_blob(s, 7, sizeof(c->sums), c->sums))
                 return false;
         c->has_line = has_line;
         c->line.n = n;
-        sum_cursor(x, boot_id, sum);
-        return memcmp(sum, self, sizeof(sum)) == 0;
+        return true;
 }
 
 int rv__index_cursor_get(struct rv_index *x, struct rv_error *err)
@@ -310,10 +293,8 @@ int rv__index_cursor_put(struct rv_index *x, struct rv_error *err)
         _cleanup_(rv_buf_fini) struct rv_buf boot_id = { 0 };
         sqlite3_stmt *s = rv__index_statement(x, RV__INDEX_PUT_CURSOR);
         const struct rv__index_cursor *c = &x->cursor;
-        uint8_t self[RV_SHA256_SIZE];
 
         get_boot_id(&boot_id);
-        sum_cursor(x, &boot_id, self);
         sqlite3_bind_text(s, 1, x->log->id, -1, SQLITE_STATIC);
         sqlite3_bind_text(s, 2, boot_id.size ? boot_id.data : "", -1, SQLITE_STATIC);
         sqlite3_bind_int(s, 3, c->has_line);
@@ -322,6 +303,5 @@ int rv__index_cursor_put(struct rv_index *x, struct rv_error *err)
         sqlite3_bind_int64(s, 6, (sqlite3_int64)c->line.n);
         sqlite3_bind_blob(s, 7, c->line_sha256, sizeof(c->line_sha256), SQLITE_STATIC);
         sqlite3_bind_blob(s, 8, c->sums, sizeof(c->sums), SQLITE_STATIC);
-        sqlite3_bind_blob(s, 9, self, sizeof(self), SQLITE_STATIC);
         return rv__index_run(x, RV__INDEX_PUT_CURSOR, err);
 }

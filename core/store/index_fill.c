@@ -8,7 +8,22 @@
 #define BATCH_BYTES ((uint64_t)32 << 20)      /* of the log, a transaction: others may write in between */
 
 /* The members of a record that the index has to do with. */
-enum { CODE, DECISION_ID, KEY, KIND, OUTCOME_SHA256, REFUSED, RUN_ID, SEQ, STARTED, STATUS, TENANT, TIME_US, VERDICT, N_MEMBERS };
+enum {
+        CODE,
+        DECISION_ID,
+        KEY,
+        KIND,
+        OUTCOME_SHA256,
+        REFUSED,
+        RUN_ID,
+        SEQ,
+        STARTED,
+        STATUS,
+        TENANT,
+        TIME_US,
+        VERDICT,
+        N_MEMBERS
+};
 static const struct rv_record_member all_members[N_MEMBERS] = {
         [CODE] = RV_RECORD_MEMBER("code"),
         [DECISION_ID] = RV_RECORD_MEMBER("decision_id"),
@@ -51,7 +66,8 @@ static struct rv__index_recent *recent_of(struct rv_index *x, const uint8_t id[R
 /* ---- A decision ---- */
 
 /* Does this decision take a key, and with what? Old records without a fingerprint take none. */
-static bool read_key(const struct rv_record_member members[N_MEMBERS], uint8_t key[RV_SHA256_SIZE], uint8_t fingerprint[RV_SHA256_SIZE])
+static bool read_key(const struct rv_record_member members[N_MEMBERS], uint8_t key[RV_SHA256_SIZE],
+        uint8_t fingerprint[RV_SHA256_SIZE])
 {
         struct rv_record_member in_verdict[] = { RV_RECORD_MEMBER("effect") };
         struct rv_record_member in_key[] = { RV_RECORD_MEMBER("fingerprint"), RV_RECORD_MEMBER("hmac_sha256") };
@@ -69,10 +85,11 @@ static bool read_key(const struct rv_record_member members[N_MEMBERS], uint8_t k
         return rv_record_hex(&text[0], RV_SHA256_SIZE, fingerprint) && rv_record_hex(&text[1], RV_SHA256_SIZE, key);
 }
 
-static int put_run(struct rv_index *x, const struct rv_record_member members[N_MEMBERS], const struct rv__index_place *place,
-        const uint8_t id[RV__INDEX_ID_BYTES], uint64_t seq, struct rv_error *err)
+static int put_run(struct rv_index *x, const struct rv_record_member members[N_MEMBERS],
+        const struct rv__index_place *place, const uint8_t id[RV__INDEX_ID_BYTES], uint64_t seq, struct rv_error *err)
 {
-        struct rv_record_text run_text = rv_record_string(&members[RUN_ID]), tenant = rv_record_string(&members[TENANT]);
+        struct rv_record_text run_text = rv_record_string(&members[RUN_ID]),
+                              tenant = rv_record_string(&members[TENANT]);
         sqlite3_stmt *s = rv__index_statement(x, RV__INDEX_PUT_RUN);
         uint8_t run_id[RV__INDEX_ID_BYTES] = { 0 };
         uint64_t time_us = 0;
@@ -90,8 +107,8 @@ static int put_run(struct rv_index *x, const struct rv_record_member members[N_M
         return rv__index_run(x, RV__INDEX_PUT_RUN, err);
 }
 
-static int take_decision(struct rv_index *x, const struct rv_record_member members[N_MEMBERS], const struct rv__index_place *place,
-        const uint8_t id[RV__INDEX_ID_BYTES], struct rv_error *err)
+static int take_decision(struct rv_index *x, const struct rv_record_member members[N_MEMBERS],
+        const struct rv__index_place *place, const uint8_t id[RV__INDEX_ID_BYTES], struct rv_error *err)
 {
         struct rv__index_recent *recent = recent_of(x, id);
         struct rv__index_taken row = { 0 };
@@ -119,8 +136,8 @@ static int take_decision(struct rv_index *x, const struct rv_record_member membe
 /* ---- An outcome ---- */
 
 /* By the database, and then by the log: 1; 0 there is no such decision; RV__INDEX_E_BROKEN is *@ret_broken, 0 then. */
-static int find_decision(struct rv_index *x, const uint8_t id[RV__INDEX_ID_BYTES], struct rv__index_recent *ret, bool *ret_broken,
-        struct rv_error *err)
+static int find_decision(struct rv_index *x, const uint8_t id[RV__INDEX_ID_BYTES], struct rv__index_recent *ret,
+        bool *ret_broken, struct rv_error *err)
 {
         struct rv_record_member members[N_MEMBERS];
         sqlite3_stmt *s = rv__index_statement(x, RV__INDEX_GET_RUN);
@@ -158,10 +175,11 @@ static int find_decision(struct rv_index *x, const uint8_t id[RV__INDEX_ID_BYTES
         return !*ret_broken;
 }
 
-static int end_key(struct rv_index *x, const struct rv_record_member members[N_MEMBERS], const struct rv__index_recent *decision,
-        struct rv_error *err)
+static int end_key(struct rv_index *x, const struct rv_record_member members[N_MEMBERS],
+        const struct rv__index_recent *decision, struct rv_error *err)
 {
-        struct rv_record_text started = rv_record_string(&members[STARTED]), sha256 = rv_record_string(&members[OUTCOME_SHA256]);
+        struct rv_record_text started = rv_record_string(&members[STARTED]),
+                              sha256 = rv_record_string(&members[OUTCOME_SHA256]);
         struct rv__index_taken row;
         bool is_broken;
         int r;
@@ -175,13 +193,14 @@ static int end_key(struct rv_index *x, const struct rv_record_member members[N_M
         if (rv_record_text_is(&started, "no"))
                 return rv__index_keys_drop(x, &row, err);
         row.is_done = true;
-        if (!rv_record_number(&members[TIME_US], &row.ended_us) || !rv_record_hex(&sha256, RV_SHA256_SIZE, row.outcome_sha256))
+        if (!rv_record_number(&members[TIME_US], &row.ended_us) ||
+                !rv_record_hex(&sha256, RV_SHA256_SIZE, row.outcome_sha256))
                 memset(row.outcome_sha256, 0, sizeof(row.outcome_sha256));
         return rv__index_keys_put(x, &row, err);
 }
 
-static int take_outcome(struct rv_index *x, const struct rv_record_member members[N_MEMBERS], const struct rv__index_place *place,
-        const uint8_t id[RV__INDEX_ID_BYTES], struct rv_error *err)
+static int take_outcome(struct rv_index *x, const struct rv_record_member members[N_MEMBERS],
+        const struct rv__index_place *place, const uint8_t id[RV__INDEX_ID_BYTES], struct rv_error *err)
 {
         struct rv_record_text status = rv_record_string(&members[STATUS]), code = rv_record_string(&members[CODE]);
         struct rv_record_text started = rv_record_string(&members[STARTED]);
@@ -194,9 +213,9 @@ static int take_outcome(struct rv_index *x, const struct rv_record_member member
                 r = find_decision(x, id, &decision, &is_broken, err);
                 if (r < 0)
                         return rv_trace(r);
-                /* The log may have lost its beginning, but then a new index does not know the decision either. */
+                /* The log may have lost its beginning. If it was the index, the key's row will show it: it has no run. */
                 if (r == 0)
-                        return is_broken || !x->is_new ? RV__INDEX_E_BROKEN : 0;
+                        return is_broken ? RV__INDEX_E_BROKEN : 0;
         }
         s = rv__index_statement(x, RV__INDEX_END_RUN);
         sqlite3_bind_int64(s, 1, (sqlite3_int64)decision.seq);
@@ -212,7 +231,8 @@ static int take_outcome(struct rv_index *x, const struct rv_record_member member
 
 /* ---- The log ---- */
 
-static int take_line(struct rv_index *x, const char *line, size_t n, const struct rv__index_place *place, struct rv_error *err)
+static int take_line(
+        struct rv_index *x, const char *line, size_t n, const struct rv__index_place *place, struct rv_error *err)
 {
         struct rv_record_member members[N_MEMBERS];
         struct rv_record_text kind, id_text;
@@ -231,7 +251,8 @@ static int take_line(struct rv_index *x, const char *line, size_t n, const struc
         return 0;
 }
 
-static int read_lines(struct rv_index *x, struct rv_log_reader *reader, uint64_t most, uint64_t *ret_bytes, struct rv_error *err)
+static int read_lines(
+        struct rv_index *x, struct rv_log_reader *reader, uint64_t most, uint64_t *ret_bytes, struct rv_error *err)
 {
         struct rv__index_cursor *c = &x->cursor;
         const char *line;
@@ -363,7 +384,5 @@ int rv__index_fill(struct rv_index *x, uint64_t max_bytes, struct rv_error *err)
         } while (r == 1 && all_bytes < max_bytes);
         free(x->recent);
         x->recent = NULL;
-        if (r == 0)
-                x->is_new = false;
         return r == 1 ? RV__INDEX_E_BEHIND : r;
 }

@@ -25,13 +25,16 @@ static uint64_t digest_row(const struct rv__index_taken *row)
 static bool read_row(sqlite3_stmt *s, struct rv__index_taken *ret)
 {
         *ret = (struct rv__index_taken){ .is_done = sqlite3_column_type(s, 3) != SQLITE_NULL };
-        return rv__index_blob(s, 0, sizeof(ret->key), ret->key) && rv__index_blob(s, 1, sizeof(ret->fingerprint), ret->fingerprint) &&
-               rv__index_blob(s, 2, sizeof(ret->decision_id), ret->decision_id) &&
-               (!ret->is_done || (rv__index_number(s, 3, &ret->ended_us) && rv__index_blob(s, 4, sizeof(ret->outcome_sha256), ret->outcome_sha256)));
+        return rv__index_blob(s, 0, sizeof(ret->key), ret->key) &&
+                rv__index_blob(s, 1, sizeof(ret->fingerprint), ret->fingerprint) &&
+                rv__index_blob(s, 2, sizeof(ret->decision_id), ret->decision_id) &&
+                (!ret->is_done ||
+                        (rv__index_number(s, 3, &ret->ended_us) &&
+                                rv__index_blob(s, 4, sizeof(ret->outcome_sha256), ret->outcome_sha256)));
 }
 
-int rv__index_keys_get(struct rv_index *x, const uint8_t key[RV_SHA256_SIZE], struct rv__index_taken *ret, bool *ret_broken,
-        struct rv_error *err)
+int rv__index_keys_get(struct rv_index *x, const uint8_t key[RV_SHA256_SIZE], struct rv__index_taken *ret,
+        bool *ret_broken, struct rv_error *err)
 {
         sqlite3_stmt *s = rv__index_statement(x, RV__INDEX_GET_KEY);
         int rc, r = 0;
@@ -104,7 +107,8 @@ int rv__index_keys_drop(struct rv_index *x, const struct rv__index_taken *row, s
  * The key's row, out of all that begin with the same byte: only together they show that none is missing. 1; 0 it
  * has none; RV__INDEX_E_BROKEN; -errno.
  */
-static int read_bucket(struct rv_index *x, const uint8_t key[RV_SHA256_SIZE], struct rv__index_taken *ret, struct rv_error *err)
+static int read_bucket(
+        struct rv_index *x, const uint8_t key[RV_SHA256_SIZE], struct rv__index_taken *ret, struct rv_error *err)
 {
         sqlite3_stmt *s = rv__index_statement(x, RV__INDEX_GET_KEYS);
         uint8_t first[RV_SHA256_SIZE] = { key[0] }, last[RV_SHA256_SIZE];
@@ -137,7 +141,8 @@ static int read_bucket(struct rv_index *x, const uint8_t key[RV_SHA256_SIZE], st
 }
 
 /* Where the records of a run stand. 0; RV__INDEX_E_BROKEN; -errno. */
-static int find_places(struct rv_index *x, const struct rv__index_taken *row, struct rv__index_place ret[2], struct rv_error *err)
+static int find_places(
+        struct rv_index *x, const struct rv__index_taken *row, struct rv__index_place ret[2], struct rv_error *err)
 {
         sqlite3_stmt *s = rv__index_statement(x, RV__INDEX_GET_RUN);
         uint64_t n[2] = { 0 };
@@ -146,8 +151,11 @@ static int find_places(struct rv_index *x, const struct rv__index_taken *row, st
 
         sqlite3_bind_blob(s, 1, row->decision_id, sizeof(row->decision_id), SQLITE_STATIC);
         rc = s ? sqlite3_step(s) : sqlite3_extended_errcode(x->db);
-        is_whole = rc == SQLITE_ROW && rv__index_number(s, 1, &ret[0].segment) && rv__index_number(s, 2, &ret[0].offset) && rv__index_number(s, 3, &n[0]) &&
-                   (!row->is_done || (rv__index_number(s, 4, &ret[1].segment) && rv__index_number(s, 5, &ret[1].offset) && rv__index_number(s, 6, &n[1])));
+        is_whole = rc == SQLITE_ROW && rv__index_number(s, 1, &ret[0].segment) &&
+                rv__index_number(s, 2, &ret[0].offset) && rv__index_number(s, 3, &n[0]) &&
+                (!row->is_done ||
+                        (rv__index_number(s, 4, &ret[1].segment) && rv__index_number(s, 5, &ret[1].offset) &&
+                                rv__index_number(s, 6, &n[1])));
         if (s)
                 sqlite3_reset(s);
         ret[0].n = n[0];
@@ -158,8 +166,8 @@ static int find_places(struct rv_index *x, const struct rv__index_taken *row, st
 }
 
 /* 0 and a new reference; RV__INDEX_E_BROKEN; -errno. */
-static int read_record(struct rv_index *x, const struct rv__index_place *place, const char *kind, const char *decision_id,
-        json_t **ret, struct rv_error *err)
+static int read_record(struct rv_index *x, const struct rv__index_place *place, const char *kind,
+        const char *decision_id, json_t **ret, struct rv_error *err)
 {
         char segment[RV_LOG_SEGMENT_NAME_SIZE];
         json_t *record;
@@ -189,7 +197,8 @@ static uint64_t time_of(const json_t *record)
 }
 
 /* What the row says, as far as the records that it stands for say the same. */
-static int believe(struct rv_index *x, const struct rv__index_taken *row, struct rv_index_key *ret, struct rv_error *err)
+static int believe(
+        struct rv_index *x, const struct rv__index_taken *row, struct rv_index_key *ret, struct rv_error *err)
 {
         _cleanup_(rv_json_unrefp) json_t *decision = NULL, *outcome = NULL;
         struct rv__index_place places[2] = { 0 };
@@ -222,7 +231,8 @@ static int believe(struct rv_index *x, const struct rv__index_taken *row, struct
         return 0;
 }
 
-int rv__index_look_up(struct rv_index *x, const uint8_t key[RV_SHA256_SIZE], struct rv_index_key *ret, struct rv_error *err)
+int rv__index_look_up(
+        struct rv_index *x, const uint8_t key[RV_SHA256_SIZE], struct rv_index_key *ret, struct rv_error *err)
 {
         struct rv_index_key answer = { .state = RV_INDEX_FREE };
         struct rv__index_taken row;

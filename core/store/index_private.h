@@ -69,9 +69,9 @@ enum rv__index_statement {
 struct rv_index {
         struct rv_log *log;
         int lock_fd;                      /* -EBADF: nothing is open */
+        unsigned wait_ms;                 /* for other processes that use it */
         sqlite3 *db;
         sqlite3_stmt *statements[RV__INDEX_STATEMENTS];
-        bool is_new;                      /* made by us and not yet filled: what the log itself lacks is no fault of it */
         unsigned n_made;
         struct rv__index_cursor cursor;
         struct rv__index_recent *recent;  /* while the log is read */
@@ -127,8 +127,8 @@ int rv__index_fill(struct rv_index *x, uint64_t max_bytes, struct rv_error *err)
 /* ---- index_keys.c ---- */
 
 /** rv__index_keys_get() - the row of a key. Context: in a transaction. Ownership: none. Return: 1; 0 there is none; RV__INDEX_E_BROKEN is told by *@ret_broken, 0 then; -errno */
-int rv__index_keys_get(struct rv_index *x, const uint8_t key[RV_SHA256_SIZE], struct rv__index_taken *ret, bool *ret_broken,
-        struct rv_error *err);
+int rv__index_keys_get(struct rv_index *x, const uint8_t key[RV_SHA256_SIZE], struct rv__index_taken *ret,
+        bool *ret_broken, struct rv_error *err);
 /** rv__index_keys_put() - add or replace the row of a key, and count it into the sums. Context: in a transaction that writes. Ownership: copies. Return: 0; RV__INDEX_E_BROKEN; -errno */
 int rv__index_keys_put(struct rv_index *x, const struct rv__index_taken *row, struct rv_error *err);
 /** rv__index_keys_drop() - the key is free. Context: in a transaction that writes. Ownership: borrows. Return: as above */
@@ -141,4 +141,5 @@ int rv__index_keys_drop(struct rv_index *x, const struct rv__index_taken *row, s
  * Ownership: the caller's memory; @ret untouched on failure
  * Return:    0; RV__INDEX_E_BROKEN; RV__INDEX_E_BEHIND the log went on; -errno
  */
-int rv__index_look_up(struct rv_index *x, const uint8_t key[RV_SHA256_SIZE], struct rv_index_key *ret, struct rv_error *err);
+int rv__index_look_up(
+        struct rv_index *x, const uint8_t key[RV_SHA256_SIZE], struct rv_index_key *ret, struct rv_error *err);

@@ -19,4 +19,4 @@
         "CREATE TABLE cursor ("                                                                                  \
         " id INTEGER PRIMARY KEY, log_id TEXT NOT NULL, boot_id TEXT NOT NULL, has_line INTEGER NOT NULL,"       \
         " segment INTEGER NOT NULL, offset INTEGER NOT NULL, length INTEGER NOT NULL, line_sha256 BLOB NOT NULL," \
-        " sums BLOB NOT NULL, self BLOB NOT NULL);"
+        " sums BLOB NOT NULL);"

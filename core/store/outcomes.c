@@ -59,7 +59,8 @@ int rv_outcomes_put(struct rv_log *log, const char *decision_id, const void *dat
         return rv_trace(sync_directory(log, err));
 }
 
-int rv_outcomes_get(struct rv_log *log, const char *decision_id, const char *sha256, struct rv_buf *out, struct rv_error *err)
+int rv_outcomes_get(
+        struct rv_log *log, const char *decision_id, const char *sha256, struct rv_buf *out, struct rv_error *err)
 {
         char path[PATH_SIZE], own[RV_SHA256_HEX_SIZE];
         size_t start = out->size;
@@ -87,7 +88,8 @@ int rv_outcomes_get(struct rv_log *log, const char *decision_id, const char *sha
 
 static uint64_t age_us(const struct stat *st)
 {
-        uint64_t now = rv_clock_us(CLOCK_REALTIME), then = (uint64_t)st->st_mtim.tv_sec * 1000000 + (uint64_t)st->st_mtim.tv_nsec / 1000;
+        uint64_t now = rv_clock_us(CLOCK_REALTIME),
+                 then = (uint64_t)st->st_mtim.tv_sec * 1000000 + (uint64_t)st->st_mtim.tv_nsec / 1000;
 
         return now > then ? now - then : 0;
 }

@@ -36,7 +36,8 @@ int rv_outcomes_put(struct rv_log *log, const char *decision_id, const void *dat
  * Ownership: copies to @out
  * Return:    0; -ENOENT there is none; -EBADMSG there is one with other bytes; -EINVAL @decision_id is none; -errno
  */
-int rv_outcomes_get(struct rv_log *log, const char *decision_id, const char *sha256, struct rv_buf *out, struct rv_error *err);
+int rv_outcomes_get(
+        struct rv_log *log, const char *decision_id, const char *sha256, struct rv_buf *out, struct rv_error *err);
 
 /**
  * rv_outcomes_prune() - remove what is older than RV_OUTCOMES_PRUNE_US, unless that was done within the last hour

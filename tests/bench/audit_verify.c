@@ -3,7 +3,8 @@
  *
  *     audit_verify [RECORDS] [BYTES]    (default: 200,000 records of 1,024 bytes)
  *
- * Makes a log in memory (/dev/shm) with a checkpoint every 1,000 records, verifies it three times and prints each.
+ * Makes a log in memory (/dev/shm) with a checkpoint every 1,000 records, verifies it three times and prints each: by
+ * the clock, and by the processor time that it took, which says more on a busy machine.
  */
 #include "audit/verify.h"
 #include "base/clock.h"
@@ -103,25 +104,34 @@ static bool make(struct maker *m, uint64_t n, size_t bytes)
         return is_good && flush(m);
 }
 
+static double per_second(const struct rv_verify_result *result, uint64_t us)
+{
+        return (double)result->n_records * 1e6 / (double)us;
+}
+
 static void measure(const struct maker *m)
 {
         struct rv_checkpoint_key key = { .log_id = LOG_ID };
         struct rv_verify_input input = { .audit_fd = m->dir_fd, .path = dir, .keys = &key, .n_keys = 1 };
         struct rv_verify_result result;
         struct rv_error err = { 0 };
-        uint64_t began_us;
+        uint64_t began_us, began_cpu_us;
         int r;
 
         rv_checkpoint_public(seed, key.public_key);
         for (int i = 0; i < 3; i++) {
                 began_us = rv_boot_us();
+                began_cpu_us = rv_clock_us(CLOCK_PROCESS_CPUTIME_ID);
                 r = rv_verify_log(&input, &result, &err);
                 if (r != 0) {
                         printf("not good: %s%s\n", err.message, r > 0 ? result.fault.text : "");
                         return;
                 }
-                printf("verify: %" PRIu64 " records, %" PRIu64 " MB, %" PRIu64 " checkpoints: %.0f records/s\n", result.n_records, result.n_bytes / 1000000, result.n_checkpoints,
-                        (double)result.n_records * 1e6 / (double)(rv_boot_us() - began_us));
+                printf("verify: %" PRIu64 " records, %" PRIu64 " MB, %" PRIu64
+                       " checkpoints: %.0f records/s, %.0f a second of processor time\n",
+                        result.n_records, result.n_bytes / 1000000, result.n_checkpoints,
+                        per_second(&result, rv_boot_us() - began_us),
+                        per_second(&result, rv_clock_us(CLOCK_PROCESS_CPUTIME_ID) - began_cpu_us));
         }
 }
 

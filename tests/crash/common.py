@@ -22,6 +22,7 @@ class Place:
 
     def __init__(self, reeve, directory, **config):
         self.reeve, self.directory = reeve, directory
+        self.acknowledged = []      # answers that callers got, for those who note them
         self.state = os.path.join(directory, "state")
         first = 2020000 + os.getpid() % 40 * 1000
         self.uids = (first, first + 999)
@@ -32,10 +33,10 @@ class Place:
         with open(self.config, "w", encoding="utf-8") as f:
             json.dump({"state_dir": self.state, "uid_range": f"{self.uids[0]}-{self.uids[1]}", "tenants": {"local": {}}, **config}, f)
 
-    def start(self, source, timeout_s=20, env=None, **more):
+    def start(self, source, timeout_s=20, env=None, key=None, **more):
         """A reeve that runs a Python program. Its answer is in `.answer`, a file."""
         question, answer = tempfile.TemporaryFile(), tempfile.TemporaryFile()
-        question.write(json.dumps({"language": "python", "source": source, "timeout_s": timeout_s}).encode())
+        question.write(json.dumps({"language": "python", "source": source, "timeout_s": timeout_s, **({"idempotency_key": key} if key else {})}).encode())
         question.seek(0)
         p = subprocess.Popen([self.reeve, "run", "--config", self.config, "--json", "--request", "-"], stdin=question,
                              stdout=answer, stderr=subprocess.PIPE, env={**os.environ, **(env or {})}, **more)

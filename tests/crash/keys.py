@@ -264,6 +264,7 @@ def main():
         if first.code != "ok":
             sys.exit(f"a run without a key: {first}")
         print(f"seed {opt.seed}", flush=True)
+        os.chmod(at.directory, 0o700)       # by its path the loop's user cannot reach the state
         trial = Trial(os.path.abspath(opt.reeve), at, opt.seed)
         trial.run(opt.steps)
         for what, n in sorted(trial.seen.items()):

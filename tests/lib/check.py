@@ -277,7 +277,7 @@ def escape(c, name):
 def crash(c, name, is_long):
     """Kills everything of a run at every moment, and takes from the host what a run needs (tests/crash)."""
     c.build("points", ["tools/reeve/reeve"])
-    kills, n = [PYTHON, "tests/crash/kills.py", "--reeve"], 200 if is_long else 60
+    kills, n = [PYTHON, "tests/crash/kills.py", "--reeve"], 2000 if is_long else 200
     show = {"show": r"^(log|seed|quarantine|descriptors): |: left out"}
     c.step("crash at points", kills + [reeve_of("points"), "--points"], needs=["build points"], **show)
     c.step(f"crash {n} kills", kills + [reeve_of(name), "--kills", str(n)], needs=[f"build {name}"], **show)
@@ -346,6 +346,8 @@ def main():
         for name in ("gcc-release", "clang-debug", "clang-release", "sanitize"):
             c.build(name)
             c.suites(name)
+        for name in ("gcc-debug", "sanitize"):
+            c.suites(name, ("scripts",), "scripts")
         # With privilege: the spawner and what it is made of, in the sanitized build too.
         for name in ("gcc-release", "sanitize"):
             c.suites(name, ("root",), "root tests", "root" if os.geteuid() == 0 else "")

@@ -21,12 +21,13 @@ def check(name, ok, got):
 class Cli:
     def __init__(self, reeve, place):
         self.reeve, self.place = reeve, place
-        for name, text in (("hello.py", "print('hi')\n"), ("much.py", MUCH), ("reeve.yaml", f"state_dir: {place}/state\n")):
+        for name, text in (("hello.py", "print('hi')\n"), ("much.py", MUCH), ("reeve.yaml", f"state_dir: {place}/state\n"),
+                           ("signing.yaml", f"state_dir: {place}/signing\n")):
             with open(os.path.join(place, name), "w", encoding="ascii") as f:
                 f.write(text)
 
     def start(self, *words, stdout=subprocess.PIPE):
-        return subprocess.Popen([self.reeve, *words], cwd=self.place, stdout=stdout, stderr=subprocess.PIPE)
+        return subprocess.Popen([self.reeve, *words], cwd=self.place, stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE)
 
     def run(self, *words, stdout=subprocess.PIPE):
         p = self.start(*words, stdout=stdout)
@@ -51,6 +52,40 @@ def lost_is_said(cli):
             check(f"{words} to a full file", status == 125 and "No space left" in err, (status, err))
     status, _, err = cli.run(*bad, "--outcome", "/dev/full", "hello.py")
     check("a problem to a full file", status == 125 and "No space left" in err, (status, err))
+
+def signing(cli):
+    """The commands that sign: what they print, what they refuse, and that no key is written over."""
+    def audit(*words):
+        status, out, err = cli.run("audit", words[0], "--config", "signing.yaml", *words[1:])
+        return status, out.decode(), err
+    key = os.path.join(cli.place, "signing/keys/ed25519")
+    def verifier():
+        with open(key + ".pub", encoding="ascii") as f:
+            return f.read()
+    status, out, err = audit("keygen")
+    check("keygen", status == 0 and out.endswith("verifier key " + verifier()) and not err, (status, out, err))
+    first = verifier()
+    status, out, err = audit("keygen")
+    check("keygen again", status == 1 and not out and "is there already" in err and verifier() == first, (status, out, err))
+    status, out, err = audit("keygen", "elsewhere")
+    check("keygen FILE", status == 0 and os.stat(os.path.join(cli.place, "elsewhere")).st_mode & 0o777 == 0o600, (status, out, err))
+    status, note, err = audit("checkpoint")
+    lines = note.split("\n")
+    check("checkpoint", status == 0 and lines[0] == first.split("+")[0] and int(lines[1]) > 0 and lines[4].startswith("\u2014 "), (status, note, err))
+    check("checkpoint again", audit("checkpoint") == (0, note, ""), note)
+    status, out, err = audit("rotate")
+    check("rotate unconfirmed", status == 2 and "--yes" in err and verifier() == first, (status, out, err))
+    status, out, err = audit("rotate", "--yes", "--destroy")
+    kept = sorted(n for n in os.listdir(os.path.dirname(key)) if ".old-" in n)
+    check("rotate", status == 0 and out.splitlines()[1] + "\n" == "verifier key " + verifier() != "verifier key " + first and
+          len(kept) == 1 and kept[0].endswith(".pub"), (status, out, err, kept))
+    os.rename(key, key + ".away")
+    status, out, err = audit("checkpoint")
+    check("a lost key", status == 125 and not out and "restore it from a copy" in err, (status, out, err))
+    os.rename(key + ".away", key)
+    for words in (("checkpoint", "x"), ("keygen", "a", "b"), ("rotate", "--no")):
+        status, out, err = audit(*words)
+        check(f"{words}", status == 2 and not out, (status, out, err))
 
 def gone(cli):
     for words, wanted in ((["hello.py"], 0), (["--json", "hello.py"], 0), (["--json", "--timeout", "400", "hello.py"], 2)):
@@ -129,7 +164,7 @@ def hiding(cli):
             with open(os.path.join(where, name), "rb") as f:
                 text = f.read().lower()
             check(f"{name} shows nothing", not any(h.lower() in text for h in HIDDEN), [h for h in HIDDEN if h.lower() in text])
-    records = records_of(state)
+    records = [r for r in records_of(state) if r["kind"] != "checkpoint"]
     kinds = [r["kind"] for r in records]
     check("what is recorded", kinds == ["config", "bundle_activated", "decision", "outcome", "rejected"], kinds)
     decision = records[2]
@@ -180,6 +215,7 @@ def main():
         lost_is_said(cli)
         hiding(cli)
         erasing(cli)
+        signing(cli)
         if cli.run("doctor", "--config", "reeve.yaml")[0] == 0:
             for f in (gone, stalled, one_signal):
                 f(cli)

@@ -21,7 +21,8 @@ static int open_dir(void **state)
 }
 
 /* The lines that begin in a range, joined by '|'. */
-static int read_range(const struct rv_log_files *files, uint64_t from, uint64_t to, struct rv_buf *out, uint64_t *ret_tail)
+static int read_range(
+        const struct rv_log_files *files, uint64_t from, uint64_t to, struct rv_buf *out, uint64_t *ret_tail)
 {
         struct rv_log_lines lines;
         struct rv_error err = { 0 };
@@ -146,7 +147,8 @@ static void segment_that_is_none(void **state)
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = { TMP(every_cut), TMP(tail_and_faults), TMP(line_without_end), TMP(segment_that_is_none) };
+        const struct CMUnitTest tests[] = { TMP(every_cut), TMP(tail_and_faults), TMP(line_without_end),
+                TMP(segment_that_is_none) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

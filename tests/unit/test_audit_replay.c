@@ -126,7 +126,8 @@ static void each_class(void **state)
                         append_decision(log, body);
                 else
                         append(log, "decision", body);
-                _cleanup_(rv_replay_freep) struct rv_replay_result *r = replay(state, (struct rv_replay_input){ .from_seq = i, .to_seq = i ? i : UINT64_MAX });
+                _cleanup_(rv_replay_freep) struct rv_replay_result *r = replay(
+                        state, (struct rv_replay_input){ .from_seq = i, .to_seq = i ? i : UINT64_MAX });
 
                 if (strcmp(class_of(&r->enforced), kinds[i].class) != 0)
                         fail_msg("%s: %s, not %s", kinds[i].name, class_of(&r->enforced), kinds[i].class);
@@ -237,7 +238,8 @@ static void filters(void **state)
         for (size_t i = 0; i < RV_N_ELEMENTS(cases); i++) {
                 _cleanup_(rv_replay_freep) struct rv_replay_result *r = replay(state, cases[i].input);
 
-                if (r->enforced.n_decisions != cases[i].n || r->enforced.same.n != cases[i].n || r->oldest_us != cases[i].oldest || r->newest_us != cases[i].newest)
+                if (r->enforced.n_decisions != cases[i].n || r->enforced.same.n != cases[i].n ||
+                        r->oldest_us != cases[i].oldest || r->newest_us != cases[i].newest)
                         fail_msg("case %zu: %llu decisions", i, (unsigned long long)r->enforced.n_decisions);
         }
 }
@@ -284,7 +286,8 @@ static void threads_change_nothing(void **state)
         assert_int_equal(one->changes[RV_CHANGE_NARROW].n, 500);
         assert_int_equal(one->n_groups, 4);
         for (unsigned jobs = 2; jobs < 6; jobs++) {
-                _cleanup_(rv_replay_freep) struct rv_replay_result *r = replay(state, (struct rv_replay_input){ .candidate = strict, .jobs = jobs });
+                _cleanup_(rv_replay_freep) struct rv_replay_result *r = replay(
+                        state, (struct rv_replay_input){ .candidate = strict, .jobs = jobs });
 
                 expect_same(one, r);
         }
@@ -339,7 +342,8 @@ static void candidates_are_compared(void **state)
         _cleanup_(rv_log_closep) struct rv_log *log = open_log(state);
 
         for (size_t i = 0; i < RV_N_ELEMENTS(candidates); i++) {
-                _cleanup_(rv_bundle_freep) struct rv_bundle *before = make_bundle(state, candidates[i].before), *now = make_bundle(state, candidates[i].now);
+                _cleanup_(rv_bundle_freep) struct rv_bundle *before = make_bundle(state, candidates[i].before),
+                                                            *now = make_bundle(state, candidates[i].now);
                 _cleanup_(rv_buf_fini) struct rv_buf changes = { 0 }, group = { 0 };
                 _cleanup_(rv_replay_freep) struct rv_replay_result *r = NULL;
 
@@ -372,7 +376,8 @@ static void missing_facts(void **state)
         append_decision(log, body);
         for (size_t i = 0; i < RV_N_ELEMENTS(policies); i++) {
                 _cleanup_(rv_bundle_freep) struct rv_bundle *now = make_bundle(state, policies[i]);
-                _cleanup_(rv_replay_freep) struct rv_replay_result *r = replay(state, (struct rv_replay_input){ .candidate = now });
+                _cleanup_(rv_replay_freep) struct rv_replay_result *r = replay(
+                        state, (struct rv_replay_input){ .candidate = now });
 
                 assert_int_equal(r->enforced.unreplayable[RV_REPLAY_EVIDENCE].n, i < 2);
                 assert_int_equal(r->changes[RV_CHANGE_DENY].n, i == 2);
@@ -482,8 +487,18 @@ static void damaged_lines(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                TMP(each_class), TMP(differences_name_fields), TMP(digests_are_checked), TMP(bundles_are_checked), TMP(filters), TMP(threads_change_nothing),
-                TMP(candidates_are_compared), TMP(missing_facts), TMP(groups_are_bounded), TMP(shadows), TMP(shadow_digest_is_checked), TMP(damaged_lines),
+                TMP(each_class),
+                TMP(differences_name_fields),
+                TMP(digests_are_checked),
+                TMP(bundles_are_checked),
+                TMP(filters),
+                TMP(threads_change_nothing),
+                TMP(candidates_are_compared),
+                TMP(missing_facts),
+                TMP(groups_are_bounded),
+                TMP(shadows),
+                TMP(shadow_digest_is_checked),
+                TMP(damaged_lines),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

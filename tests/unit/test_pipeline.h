@@ -35,6 +35,8 @@ struct case_ {
         bool has_wait;
         uint32_t wait_s;
         bool has_company;               /* records of another run may stand between those of this one */
+        const struct rv_bundle *shadow;
+        const char *shadow_error;
         uint64_t start_ms;              /* budget of the start; 0: more than any test takes, on a busy machine too */
         struct rv_fake_script script;
 };

@@ -289,6 +289,8 @@ void perform(struct bench *b, const struct case_ *c)
                 .tenant = c->tenant ? c->tenant : "local",
                 .bundle = c->bundle_error ? NULL : c->bundle ? c->bundle : b->bundle,
                 .bundle_error = c->bundle_error,
+                .shadow = c->shadow,
+                .shadow_error = c->shadow_error,
                 .backend = c->backend,
                 .principal = c->principal ? c->principal : "alice", .has_wait = c->has_wait, .wait_s = c->wait_s, .request_id = "req-1", .trace_id = "trace-1",
                 .text = request, .text_bytes = strlen(request),

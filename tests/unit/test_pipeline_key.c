@@ -7,9 +7,16 @@
 #include "store/outcomes.h"
 
 static const struct rv_observation ok = { .started = RV_STARTED_YES, .has_wait_status = 1, .is_teardown_complete = 1 },
-                                   exit_7 = { .started = RV_STARTED_YES, .has_wait_status = 1, .wait_status = 7 << 8, .is_teardown_complete = 1 },
-                                   no_setup = { .started = RV_STARTED_NO, .fault = RV_BACKEND_FAULT_SETUP, .fault_errno = EPERM, .fault_step = "mount /proc",
-                                                .fault_text = "cannot mount /proc", .is_teardown_complete = 1 },
+                                   exit_7 = { .started = RV_STARTED_YES,
+                                           .has_wait_status = 1,
+                                           .wait_status = 7 << 8,
+                                           .is_teardown_complete = 1 },
+                                   no_setup = { .started = RV_STARTED_NO,
+                                           .fault = RV_BACKEND_FAULT_SETUP,
+                                           .fault_errno = EPERM,
+                                           .fault_step = "mount /proc",
+                                           .fault_text = "cannot mount /proc",
+                                           .is_teardown_complete = 1 },
                                    lost = { .started = RV_STARTED_UNKNOWN, .fault = RV_BACKEND_FAULT_LOST };
 
 #define SAY(to, text) { .kind = RV_FAKE_OUTPUT, .stream = (to), .data = (text), .n_bytes = sizeof(text) - 1 }
@@ -18,7 +25,10 @@ static const struct rv_fake_step good[] = {
         { .kind = RV_FAKE_ENDED }, { .kind = RV_FAKE_OBSERVE, .seen = &ok, .result = "{ \"a\" : [1.50, 1e3] }" },
 };
 static const struct rv_fake_step bad[] = {
-        { .kind = RV_FAKE_HELD }, { .kind = RV_FAKE_STARTED }, { .kind = RV_FAKE_ENDED }, { .kind = RV_FAKE_OBSERVE, .seen = &exit_7 },
+        { .kind = RV_FAKE_HELD },
+        { .kind = RV_FAKE_STARTED },
+        { .kind = RV_FAKE_ENDED },
+        { .kind = RV_FAKE_OBSERVE, .seen = &exit_7 },
 };
 static const struct rv_fake_step cannot[] = { { .kind = RV_FAKE_OBSERVE, .seen = &no_setup } };
 static const struct rv_fake_step loses[] = { { .kind = RV_FAKE_HELD }, { .kind = RV_FAKE_OBSERVE, .seen = &lost } };
@@ -297,9 +307,17 @@ static void on_second_released(void *ctx, struct rv_run *run)
 static void start_second(struct bench *b, const char *request, bool has_wait, uint32_t wait_s)
 {
         second = (struct second){ .input = {
-                .tenant = "local", .bundle = b->bundle, .principal = "alice", .text = request, .text_bytes = strlen(request),
-                .has_wait = has_wait, .wait_s = wait_s, .ctx = b, .answered = on_second_answered, .released = on_second_released,
-        } };
+                                          .tenant = "local",
+                                          .bundle = b->bundle,
+                                          .principal = "alice",
+                                          .text = request,
+                                          .text_bytes = strlen(request),
+                                          .has_wait = has_wait,
+                                          .wait_s = wait_s,
+                                          .ctx = b,
+                                          .answered = on_second_answered,
+                                          .released = on_second_released,
+                                  } };
         assert_int_equal(rv_run_start(&b->core, &second.input, &second.run), 0);
 }
 
@@ -335,10 +353,46 @@ static void the_second_waits(void **state)
         expect_run(b, "ok");
         memcpy(run_id, b->run_id, sizeof(run_id));
         finish_second(b);
-        assert_non_null(second.outcome);
+        if (!second.outcome)
+                fail_msg("%s: the second: %s", c.name, rv_json_get_string(second.problem, "detail", "no detail"));
         assert_string_equal(rv_json_get_string(second.outcome, "run_id", ""), run_id);
         assert_true(json_is_true(json_object_get(second.outcome, "replayed")));
         assert_int_equal(b->calls.n_starts, 1);
+        forget_second();
+}
+
+/* A script is borrowed by the runs that play it: this one outlives what starts the first. */
+static const struct rv_fake_script well = SCRIPT(good);
+
+static void start_same_well(void *ctx, enum rv_fake_call call, const struct rv_plan *plan)
+{
+        struct bench *b = ctx;
+
+        if (call != RV_FAKE_GO)
+                return;
+        start_second(b, PLAIN_WITH(KEY), false, 0);
+        rv_fake_play(b->backend_state, &well);
+}
+
+/* The first cannot start, so the key is free for the one that waited. */
+static void the_second_runs_instead(void **state)
+{
+        static const struct rv_fake_step slow_cannot[] = { { .kind = RV_FAKE_HELD },
+                { .kind = RV_FAKE_OBSERVE, .after_ms = 200, .seen = &no_setup } };
+        const struct case_ c = { .name = "the first cannot",
+                .request = PLAIN_WITH(KEY),
+                .has_company = true,
+                .script = { .steps = slow_cannot, .n_steps = RV_N_ELEMENTS(slow_cannot), .call = start_same_well } };
+        struct bench *b = *state;
+
+        perform(b, &c);
+        expect_run(b, "backend_failed");
+        finish_second(b);
+        if (!second.outcome)
+                fail_msg("%s: the second: %s", c.name, rv_json_get_string(second.problem, "detail", "no detail"));
+        assert_false(json_is_true(json_object_get(second.outcome, "replayed")));
+        assert_string_equal(rv_json_get_string(second.outcome, "status", ""), "completed");
+        assert_string_not_equal(rv_json_get_string(second.outcome, "run_id", ""), b->run_id);
         forget_second();
 }
 
@@ -357,6 +411,7 @@ static void the_second_does_not_wait(void **state)
         assert_true(second.is_released);
         rv_run_free(second.run);
         assert_int_equal(json_integer_value(json_object_get(second.problem, "status")), 409);
+        assert_in_range(json_integer_value(json_object_get(second.problem, "retry_after_s")), 1, 30);
         expect_kinds(b, "decision rejected outcome");
         assert_int_equal(json_integer_value(json_object_get(json_array_get(b->records, 1), "status")), 409);
         forget_second();
@@ -429,7 +484,8 @@ static void both_found_it_free(void **state)
         second.is_released = false;
         perform(b, &c);
         finish_second(b);
-        assert_non_null(second.outcome);
+        if (!second.outcome)
+                fail_msg("%s: the second: %s", c.name, rv_json_get_string(second.problem, "detail", "no detail"));
         assert_false(json_is_true(json_object_get(second.outcome, "replayed")));
         expect_number(b, "replayed", json_is_true(json_object_get(b->outcome, "replayed")), 1);
         expect_text(b, "run_id", b->run_id, rv_json_get_string(second.outcome, "run_id", ""));
@@ -501,6 +557,7 @@ int main(void)
                 ON_BENCH(forged_bytes),
                 ON_BENCH(index_is_gone),
                 ON_BENCH(the_second_waits),
+                ON_BENCH(the_second_runs_instead),
                 ON_BENCH(the_second_does_not_wait),
                 ON_BENCH(another_request_in_flight),
                 ON_BENCH(the_wait_is_cancelled),

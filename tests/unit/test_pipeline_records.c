@@ -270,7 +270,6 @@ static void recovered(void **state)
         struct rv_error err = { 0 };
 
         assert_int_equal(rv_log_set_redaction(b->core.log, hidden, RV_N_ELEMENTS(hidden)), 0);
-        assert_int_equal(rv_log_enlist(b->core.log, NULL), 0);
         fail_sync_at = 2;       /* of the outcome: it is left to the next reeve, and the decision stays owed */
         perform(b, &c);
         rv_log_close(rv_take(&b->core.log));

@@ -43,11 +43,28 @@ static void round_trip(const char *name, const struct rv_outcome *o)
 static struct rv_outcome plain(void)
 {
         return (struct rv_outcome){
-                .run_id = "r1", .decision_id = "d1", .tenant = "local", .timeout_s = 30, .memory_mib = 512, .runtime_name = "host",
-                .backend_name = "namespace", .backend_start = "cold", .backend_isolation = "shared-kernel", .backend_teardown = "complete",
-                .reason = { .status = RV_STATUS_FAILED, .code = RV_CODE_TIMEOUT, .phase = RV_PHASE_RUN, .started = RV_STARTED_YES, .is_repeat_safe = true,
-                            .message = "stopped after 30 s", .detail.limit_ms = 30000, .exit_signal = 9 },
-                .wall_us = 30012400, .cpu_us = 29800500, .peak_memory_bytes = 9437184, .peak_processes = 3,
+                .run_id = "r1",
+                .decision_id = "d1",
+                .tenant = "local",
+                .timeout_s = 30,
+                .memory_mib = 512,
+                .runtime_name = "host",
+                .backend_name = "namespace",
+                .backend_start = "cold",
+                .backend_isolation = "shared-kernel",
+                .backend_teardown = "complete",
+                .reason = { .status = RV_STATUS_FAILED,
+                        .code = RV_CODE_TIMEOUT,
+                        .phase = RV_PHASE_RUN,
+                        .started = RV_STARTED_YES,
+                        .is_repeat_safe = true,
+                        .message = "stopped after 30 s",
+                        .detail.limit_ms = 30000,
+                        .exit_signal = 9 },
+                .wall_us = 30012400,
+                .cpu_us = 29800500,
+                .peak_memory_bytes = 9437184,
+                .peak_processes = 3,
                 .timings_us = { [RV_PHASE_DECIDE] = 60, [RV_PHASE_START] = 2100, [RV_PHASE_RUN] = 30012001 },
         };
 }
@@ -246,8 +263,15 @@ static void large(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(every_word), cmocka_unit_test(every_end), cmocka_unit_test(every_time), cmocka_unit_test(every_detail), cmocka_unit_test(every_output),
-                cmocka_unit_test(every_result), cmocka_unit_test(other_texts), cmocka_unit_test(damaged), cmocka_unit_test(large),
+                cmocka_unit_test(every_word),
+                cmocka_unit_test(every_end),
+                cmocka_unit_test(every_time),
+                cmocka_unit_test(every_detail),
+                cmocka_unit_test(every_output),
+                cmocka_unit_test(every_result),
+                cmocka_unit_test(other_texts),
+                cmocka_unit_test(damaged),
+                cmocka_unit_test(large),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

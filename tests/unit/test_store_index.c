@@ -37,7 +37,8 @@ static void append(struct rv_log *log, const char *kind, json_t *take_body)
 }
 
 /* @key: UINT_MAX is none. */
-static void decide(struct rv_log *log, unsigned decision, unsigned key, unsigned body, const char *effect, const char *refused)
+static void decide(
+        struct rv_log *log, unsigned decision, unsigned key, unsigned body, const char *effect, const char *refused)
 {
         char id[33], run[33], key_hex[65], fingerprint[65];
         json_t *record;
@@ -186,7 +187,7 @@ static void broken_in_any_way(void **state)
         static const char *const ways[] = {
                 "DELETE FROM keys", "UPDATE keys SET fingerprint = x'00'", "UPDATE keys SET key = zeroblob(32)", "UPDATE keys SET ended_us = 1",
                 "DELETE FROM cursor", "UPDATE cursor SET offset = offset + 1", "UPDATE cursor SET segment = 7", "UPDATE cursor SET log_id = 'x'",
-                "UPDATE cursor SET boot_id = 'x'", "UPDATE cursor SET sums = zeroblob(2048)", "DROP TABLE keys", "DROP TABLE runs", "DELETE FROM runs",
+                "UPDATE cursor SET boot_id = 'x'", "UPDATE cursor SET sums = zeroblob(2048)", "UPDATE cursor SET has_line = 0, sums = zeroblob(2048)", "UPDATE cursor SET length = length - 1", "UPDATE cursor SET line_sha256 = zeroblob(32)", "DROP TABLE keys", "DROP TABLE runs", "DELETE FROM runs",
                 "UPDATE runs SET offset = 0, length = 9999999", "UPDATE runs SET outcome_offset = offset, outcome_length = length", "PRAGMA user_version = 9",
                 "UPDATE runs SET length = 'x'", "UPDATE runs SET decision_id = x'00'",
         };
@@ -285,7 +286,6 @@ static void a_log_without_its_beginning(void **state)
         conclude(log, 3, "yes");
         found = find_once(log, 2, &n_made);
         expect(&found, RV_INDEX_DONE, 2);
-        found = find_once(log, 2, &n_made);
         assert_int_equal(n_made, 0);
 }
 

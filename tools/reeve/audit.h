@@ -32,6 +32,7 @@ struct audit_place {
         char *state_dir;         /* the directory above it, if that is a state directory; else NULL */
         int audit_fd;            /* of the directory with the segments */
         int state_fd;            /* or -EBADF */
+        char *key_pub;           /* where the configuration says that the verifier key lies; NULL: beside the log */
 };
 
 /**

@@ -210,7 +210,7 @@ static void print_trailer(const struct export *e)
 static int export_log(struct export *e, const struct audit_place *place, struct rv_error *err)
 {
         struct rv_log_files files;
-        struct rv_log_lines lines;
+        struct rv_log_lines lines = { .fd = -EBADF };
         const char *line;
         size_t n;
         int r;

@@ -36,13 +36,13 @@ int audit_key_add(struct audit_keys *keys, const char *text, struct rv_error *er
 
 int audit_key_beside(struct audit_keys *keys, const struct audit_place *place, struct rv_error *err)
 {
-        int dir_fd = place->state_fd >= 0 ? place->state_fd : place->audit_fd, r;
+        const char *name = place->key_pub ? place->key_pub : place->state_fd >= 0 ? "keys/ed25519.pub" : "../keys/ed25519.pub";
+        int r = read_key(place->state_fd >= 0 ? place->state_fd : place->audit_fd, name, &keys->keys[0]);
 
-        r = read_key(dir_fd, place->state_fd >= 0 ? "keys/ed25519.pub" : "../keys/ed25519.pub", &keys->keys[0]);
-        if (r == -ENOENT || r == -ENOTDIR || r == -EACCES)
+        if (r == -ENOENT || r == -ENOTDIR || (r == -EACCES && !place->key_pub))
                 return 0;
         if (r < 0)
-                return rv_error_set(err, r, "%s: the log's own key keys/ed25519.pub cannot be read: %s; name the key with --key", place->path, strerror(-r));
+                return rv_error_set(err, r, "%s: the log's own key %s cannot be read: %s; name the key with --key", place->path, name, strerror(-r));
         keys->n = 1;
         return 1;
 }

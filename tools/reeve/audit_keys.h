@@ -20,7 +20,7 @@ struct audit_keys {
 
 /** audit_key_add() - a --key: a verifier key, or the file that holds one. Context: may block. Ownership: borrows. Return: 0; -errno with @err */
 int audit_key_add(struct audit_keys *keys, const char *text, struct rv_error *err);
-/** audit_key_beside() - without any key: that of the state directory, `keys/ed25519.pub`, if it is there. Context: may block. Ownership: borrows. Return: 1; 0 there is none; -errno with @err */
+/** audit_key_beside() - without any key: that of the configuration's `audit.key`, else of the state directory, `keys/ed25519.pub`, if it is there. Context: may block. Ownership: borrows. Return: 1; 0 there is none; -errno with @err */
 int audit_key_beside(struct audit_keys *keys, const struct audit_place *place, struct rv_error *err);
 /** audit_expect_read() - an --expect: SIZE:ROOT, the root in hex or base64, or the file of a checkpoint. Context: may block. Ownership: borrows. Return: 0; -errno with @err */
 int audit_expect_read(const char *text, struct rv_verify_expect *ret, struct rv_error *err);

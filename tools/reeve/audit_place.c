@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int find_dir(const char *config, const char *dir, char **ret, struct rv_error *err)
+static int find_dir(const char *config, const char *dir, char **ret, char **ret_key_pub, struct rv_error *err)
 {
         _cleanup_(rv_config_freep) struct rv_config *c = NULL;
         int r = 0;
@@ -20,7 +20,9 @@ static int find_dir(const char *config, const char *dir, char **ret, struct rv_e
         if (r < 0)
                 return rv_trace(r);
         *ret = strdup(dir ? dir : c->state_dir);
-        return *ret ? 0 : rv_error_set(err, rv_raise(-ENOMEM), "out of memory");
+        if (c && c->audit.key && asprintf(ret_key_pub, "%s.pub", c->audit.key) < 0)
+                *ret_key_pub = NULL;
+        return *ret && (!c || !c->audit.key || *ret_key_pub) ? 0 : rv_error_set(err, rv_raise(-ENOMEM), "out of memory");
 }
 
 /* Nothing of a log is parsed as root if the log is another's. */
@@ -43,7 +45,7 @@ int audit_place_open(const char *config, const char *dir, struct audit_place *re
         int r;
 
         *ret = (struct audit_place){ .audit_fd = -EBADF, .state_fd = -EBADF };
-        r = find_dir(config, dir, &path, err);
+        r = find_dir(config, dir, &path, &ret->key_pub, err);
         if (r < 0)
                 return rv_trace(r);
         ret->audit_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -68,6 +70,7 @@ void audit_place_close(struct audit_place *place)
 {
         rv_close(place->audit_fd);
         rv_close(place->state_fd);
+        free(place->key_pub);
         free(place->path);
         free(place->state_dir);
 }

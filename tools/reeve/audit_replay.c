@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,6 +30,7 @@ static const char help[] =
         "                     required); with commas between\n"
         "  --bundles DIR      where bundles are kept by their digest (default: bundles/ of the state)\n"
         "  --jobs N           threads (default: one for each processor, 16 at most)\n"
+        "  --key KEY|FILE     the key to verify the log with first, as for `reeve audit verify`\n"
         "  --no-verify        do not verify the log first\n"
         "  --config FILE      the configuration\n"
         "  --json             print the result as one JSON object\n"
@@ -45,6 +47,7 @@ enum {
         OPT_FAIL_ON,
         OPT_BUNDLES,
         OPT_JOBS,
+        OPT_KEY,
         OPT_NO_VERIFY,
         OPT_CONFIG,
         OPT_JSON
@@ -56,7 +59,8 @@ static const struct option options[] = {
         { "fail-on", required_argument, NULL, OPT_FAIL_ON },   { "bundles", required_argument, NULL, OPT_BUNDLES },
         { "jobs", required_argument, NULL, OPT_JOBS },         { "no-verify", no_argument, NULL, OPT_NO_VERIFY },
         { "config", required_argument, NULL, OPT_CONFIG },     { "json", no_argument, NULL, OPT_JSON },
-        { "help", no_argument, NULL, 'h' },                    { 0 },
+        { "key", required_argument, NULL, OPT_KEY },           { "help", no_argument, NULL, 'h' },
+        { 0 },
 };
 
 /* A number is a record's. */
@@ -95,6 +99,13 @@ static int parse_jobs(struct replay_options *o, const char *text)
         return 0;
 }
 
+static int parse_key(struct replay_options *o, const char *text)
+{
+        struct rv_error err = { 0 };
+
+        return audit_key_add(&o->keys, text, &err) < 0 ? usage_error("audit replay", "%s", err.message) : 0;
+}
+
 static int take(struct replay_options *o, int id, char **argv)
 {
         switch (id) {
@@ -102,6 +113,7 @@ static int take(struct replay_options *o, int id, char **argv)
         case OPT_TO: return parse_bound("--to", optarg, &o->input.to_seq, &o->input.to_us);
         case OPT_FAIL_ON: return parse_gates(o, optarg);
         case OPT_JOBS: return parse_jobs(o, optarg);
+        case OPT_KEY: return parse_key(o, optarg);
         case OPT_TENANT: o->input.tenant = optarg; break;
         case OPT_CANDIDATE: o->candidate_dir = optarg; break;
         case OPT_BUNDLES: o->bundles_dir = optarg; break;
@@ -150,6 +162,29 @@ static int open_named(struct replay_options *o, struct rv_bundle **ret_candidate
         return o->input.bundles_fd < 0 ? rv_error_set(err, rv_raise(-errno), "cannot open %s: %s", o->bundles_dir, strerror(errno)) : 0;
 }
 
+/* What is replayed has to be what was written: the chain, the tree and the signatures come first. */
+static int verify(struct replay_options *o, const struct audit_place *place, struct rv_error *err)
+{
+        struct rv_verify_input input = {
+                .audit_fd = place->audit_fd, .path = place->path, .keys = o->keys.keys, .is_vouched = o->keys.n > 0
+        };
+        struct rv_verify_result result;
+        int r = 0;
+
+        if (o->is_unverified)
+                return 0;
+        if (!o->keys.n)
+                r = audit_key_beside(&o->keys, place, err);
+        input.n_keys = o->keys.n;
+        if (r >= 0)
+                r = rv_verify_log(&input, &result, err);
+        if (r <= 0)
+                return r;
+        return rv_error_set(err, -EBADMSG, "the log is not what it was when it was written: %s%s%s (record %" PRIu64 ") [%s]; see `reeve audit verify`",
+                            result.fault.segment, result.fault.segment[0] ? ": " : "", result.fault.text, result.fault.seq,
+                            rv_verify_what_name(result.fault.what));
+}
+
 static int run(
         struct replay_options *o, const struct audit_place *place, struct rv_replay_result **ret, struct rv_error *err)
 {
@@ -159,7 +194,9 @@ static int run(
         if (o->input.bundles_fd < 0)
                 o->input.bundles_fd = place->state_fd >= 0 ? openat(place->state_fd, "bundles", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
                                                            : openat(place->audit_fd, "../bundles", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        r = rv_log_files_open(place->audit_fd, place->path, &files, err);
+        r = verify(o, place, err);
+        if (r == 0)
+                r = rv_log_files_open(place->audit_fd, place->path, &files, err);
         if (r < 0)
                 return r;
         o->input.files = &files;

@@ -5,10 +5,13 @@
  */
 #pragma once
 
+#include "audit_keys.h"
+
 #include "audit/replay.h"
 
 struct replay_options {
         const char *config, *dir, *candidate_dir, *bundles_dir;
+        struct audit_keys keys;
         struct rv_replay_input input;
         unsigned gates;                  /* bits of enum rv_change */
         bool has_gates, is_json, is_unverified, wants_help;

@@ -77,8 +77,8 @@ static const char *text_of(const json_t *entry, const char *name)
         return rv_json_get_string(entry, name, "");
 }
 
-/* Cuts what is longer than @width characters, and fills up what is shorter. */
-static void put_cell(struct rv_buf *out, const char *text, unsigned width)
+/* Fills up what is shorter than @width characters, and cuts what is longer where that would not fit a terminal. */
+static void put_cell(struct rv_buf *out, const char *text, unsigned width, bool is_cut)
 {
         size_t n = 0, at = 0, cut = 0;
 
@@ -90,7 +90,7 @@ static void put_cell(struct rv_buf *out, const char *text, unsigned width)
                 if (n++ == width)
                         break;
         }
-        if (n > width) {
+        if (n > width && is_cut) {
                 rv_buf_append(out, text, cut);
                 rv_buf_puts(out, "…");
         } else {
@@ -154,13 +154,13 @@ static int print_entry(const struct show *show, const json_t *entry)
                 decision_width = outcome_width = RV_MAX(show->width, fixed + 4 + id_width + 32) / 2 -
                         (fixed + 4 + id_width) / 2;
         rv_buf_printf(&line, "%.19sZ  ", text_of(entry, "time"));
-        put_cell(&line, *text_of(entry, "tenant") ? text_of(entry, "tenant") : "-", 12);
+        put_cell(&line, *text_of(entry, "tenant") ? text_of(entry, "tenant") : "-", 12, show->width);
         if (is_of_run(entry)) {
                 put_decision(&decision, entry);
                 put_outcome(&outcome, entry);
-                put_cell(&line, decision.size ? decision.data : "-", decision_width);
-                put_cell(&line, outcome.data, outcome_width);
-                put_cell(&line, *text_of(entry, "started") ? text_of(entry, "started") : "-", 7);
+                put_cell(&line, decision.size ? decision.data : "-", decision_width, show->width);
+                put_cell(&line, outcome.data, outcome_width, show->width);
+                put_cell(&line, *text_of(entry, "started") ? text_of(entry, "started") : "-", 7, false);
                 rv_buf_printf(&line, "%.*s", (int)id_width, text_of(entry, "run_id"));
         } else {
                 put_other(&outcome, entry);
@@ -237,7 +237,7 @@ static int show_log(struct show *show, const struct audit_place *place, struct r
         struct audit_runs runs = { .filter = show->filter, .tell = on_entry, .ctx = show };
         struct rv_log_files files;
         struct audit_record record;
-        struct rv_log_lines lines;
+        struct rv_log_lines lines = { .fd = -EBADF };
         const char *line;
         size_t n;
         int r;

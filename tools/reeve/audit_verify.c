@@ -132,7 +132,7 @@ static void print_seal(const struct rv_verify_result *r)
                 print_text("sealed    %" PRIu64 " checkpoint%s; the last one covers %" PRIu64 " records, is record %" PRIu64 " and %s old", r->n_checkpoints, r->n_checkpoints == 1 ? "" : "s",
                         r->last.size, r->last_seq, age(r->last_time_us, text));
         else
-                print_text("sealed    nothing: there is no checkpoint");
+                print_text("sealed    nothing: there is no checkpoint, and whoever can write the log can have made all of it");
         if (r->n_unsealed)
                 print_text("unsealed  %" PRIu64 " record%s at the end, the first %s old; a changed last record, or a cut-off end, shows only by --expect", r->n_unsealed, r->n_unsealed == 1 ? "" : "s", age(r->unsealed_time_us, text));
         if (r->incomplete_bytes)
@@ -152,7 +152,7 @@ static void print_key(const struct rv_verify_result *r, bool is_vouched)
         if (r->n_earlier)
                 print_text("          %" PRIu64 " checkpoint%s of an earlier key that is not known here; that key's successor vouches for the records", r->n_earlier, r->n_earlier == 1 ? "" : "s");
         if (!is_vouched)
-                print_text("          nothing outside vouches for this key: it was found beside the log; name the one that you know with --key");
+                print_text("          nothing outside vouches for this key: it is the one that lies beside the log, or that this machine is configured with; name the one that you know with --key");
 }
 
 static void print_result(const struct rv_verify_result *r, bool is_vouched)

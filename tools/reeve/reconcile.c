@@ -67,7 +67,8 @@ const char *reconcile_kind_text(enum reconcile_kind kind)
         return kinds[kind].text;
 }
 
-static void tell(struct reconciliation *c, enum reconcile_kind kind, const uint8_t id[ID_BYTES], const uint64_t *seq, const char *detail)
+static void tell(struct reconciliation *c, enum reconcile_kind kind, const uint8_t id[ID_BYTES], const uint64_t *seq,
+        const char *detail)
 {
         struct reconcile_finding finding = { .kind = kind, .has_seq = seq, .seq = seq ? *seq : 0, .detail = detail };
 
@@ -209,8 +210,8 @@ static int take_line(struct reconciliation *c, const struct rv_log_reader *reade
 
         memcpy(r.members, all_members, sizeof(all_members));
         rv_record_members(line, n, r.members, N_MEMBERS);
-        if (!r.members[KIND].value || !rv_record_number(&r.members[SEQ], &r.seq) || !rv_record_number(&r.members[TIME_US], &r.time_us) ||
-            r.seq != expected)
+        if (!r.members[KIND].value || !rv_record_number(&r.members[SEQ], &r.seq) ||
+                !rv_record_number(&r.members[TIME_US], &r.time_us) || r.seq != expected)
                 return rv_error_set(c->err, rv_raise(-EBADMSG), "%s/%s: at byte %" PRIu64 " there is no record of a log, or not the one that should be there; reeve audit verify tells more",
                                     c->place->path, reader->segment, reader->offset);
         c->next_seq = r.seq + 1;
@@ -277,7 +278,10 @@ static int look_at_file(struct reconciliation *c, int dir_fd, const char *name)
 
 static int look_at_files(struct reconciliation *c)
 {
-        int r = 0, fd = c->place->state_fd < 0 ? -1 : openat(c->place->state_fd, RV_OUTCOMES_DIRECTORY, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        int r = 0,
+            fd = c->place->state_fd < 0
+                ? -1
+                : openat(c->place->state_fd, RV_OUTCOMES_DIRECTORY, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         const struct dirent *e;
         DIR *d = fd < 0 ? NULL : fdopendir(fd);
 
@@ -350,7 +354,8 @@ static void judge_files(struct reconciliation *c)
 
                 if (!d || (!d->is_concluded && !is_in_flight(c, d)))
                         tell(c, RECONCILE_stored_without_record, file->id, NULL, "");
-                else if (d->is_concluded && d->outcome_seq < c->last_look_seq && (file->error || memcmp(file->sha256, d->outcome_sha256, sizeof(file->sha256)) != 0))
+                else if (d->is_concluded && d->outcome_seq < c->last_look_seq &&
+                        (file->error || memcmp(file->sha256, d->outcome_sha256, sizeof(file->sha256)) != 0))
                         tell(c, RECONCILE_stored_differs, file->id, &d->outcome_seq, file->error ? strerror(file->error) : "");
         }
 }
@@ -366,7 +371,8 @@ static int compare_decisions(const void *a, const void *b)
 /* In the order of the log, whatever that of the table is. */
 static int judge_all(struct reconciliation *c)
 {
-        _cleanup_(rv_freep) const struct decision **all = calloc(c->decisions.n_used ? c->decisions.n_used : 1, sizeof(*all));
+        _cleanup_(rv_freep)
+                const struct decision **all = calloc(c->decisions.n_used ? c->decisions.n_used : 1, sizeof(*all));
         uint64_t now_us = rv_now_us();
         const struct decision *d;
         size_t at = 0, n = 0;
@@ -398,13 +404,21 @@ static int read_and_judge(struct reconciliation *c)
         return r < 0 ? rv_trace(r) : judge_all(c);
 }
 
-int reconcile(const struct audit_place *place, void (*found)(void *ctx, const struct reconcile_finding *finding), void *ctx,
-        struct reconcile_counts *ret, struct rv_error *err)
+int reconcile(const struct audit_place *place, void (*found)(void *ctx, const struct reconcile_finding *finding),
+        void *ctx, struct reconcile_counts *ret, struct rv_error *err)
 {
         struct reconciliation c = {
-                .log = { .state_dir = place->state_dir ? place->state_dir : place->path, .state_fd = -EBADF, .audit_fd = place->audit_fd, .lock_fd = -EBADF,
-                         .segment_fd = -EBADF, .live_fd = -EBADF },
-                .place = place, .counts = ret, .found = found, .ctx = ctx, .err = err,
+                .log = { .state_dir = place->state_dir ? place->state_dir : place->path,
+                        .state_fd = -EBADF,
+                        .audit_fd = place->audit_fd,
+                        .lock_fd = -EBADF,
+                        .segment_fd = -EBADF,
+                        .live_fd = -EBADF },
+                .place = place,
+                .counts = ret,
+                .found = found,
+                .ctx = ctx,
+                .err = err,
                 .decisions = { .row_size = sizeof(struct decision), .n_id = ID_BYTES },
                 .keys = { .row_size = sizeof(struct key), .n_id = RV_SHA256_SIZE },
                 .files = { .row_size = sizeof(struct stored), .n_id = ID_BYTES },

@@ -52,8 +52,8 @@ struct reconcile_counts {
  * Ownership: borrows; what @found gets is its until it returns
  * Return:    0, also with findings; -EBADMSG the log itself is damaged; -errno
  */
-int reconcile(const struct audit_place *place, void (*found)(void *ctx, const struct reconcile_finding *finding), void *ctx,
-        struct reconcile_counts *ret, struct rv_error *err);
+int reconcile(const struct audit_place *place, void (*found)(void *ctx, const struct reconcile_finding *finding),
+        void *ctx, struct reconcile_counts *ret, struct rv_error *err);
 
 /** reconcile_kind_name() - as in --json. Context: any. Ownership: static. Return: the name */
 const char *reconcile_kind_name(enum reconcile_kind kind);

@@ -18,7 +18,10 @@ static size_t place_of(const struct reconcile_table *t, const uint8_t *id)
 
 static int grow(struct reconcile_table *t)
 {
-        struct reconcile_table larger = { .row_size = t->row_size, .n_id = t->n_id, .n_rows = t->n_rows ? t->n_rows * 2 : ROWS_FIRST, .n_used = t->n_used };
+        struct reconcile_table larger = { .row_size = t->row_size,
+                .n_id = t->n_id,
+                .n_rows = t->n_rows ? t->n_rows * 2 : ROWS_FIRST,
+                .n_used = t->n_used };
         const uint8_t *row;
         size_t at = 0;
 

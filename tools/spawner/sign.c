@@ -147,7 +147,7 @@ static void sign_growth(struct signer *s, const struct rv_sign_request *q, struc
         rv_test_point("seal-signed");
         r = sign(s, q->log_id, ret);
         if (r < 0) {
-                signer_fail(s, &err, r, "", "libcrypto does not sign");
+                signer_fail(s, &err, r, "", "cannot sign");
                 answer(ret, RV_SIGN_UNUSABLE, &err);
         }
 }
@@ -231,12 +231,6 @@ void signer_answer(struct signer *s, const struct rv_sign_request *q, struct rv_
         size_t n = strlen(s->config->state_dir);
 
         *ret = (struct rv_sign_answer){ .code = RV_SIGN_OK };
-        if (q->kind == RV_SIGN_QUERY && rv_ed25519_load() < 0) {
-                struct rv_error err = { 0 };
-
-                rv_error_set(&err, -ENOSYS, "%s", rv_ed25519_fault());
-                return answer(ret, RV_SIGN_UNUSABLE, &err);
-        }
         work(s, q, ret);
         ret->is_beside_state = strncmp(s->path, s->config->state_dir, n) == 0 && s->path[n] == '/';
         rv_text_copy(ret->path, sizeof(ret->path), s->path);

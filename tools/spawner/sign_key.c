@@ -213,8 +213,6 @@ static int make_usable(struct signer *s, const char *suffix, int fd, struct sign
                                     SECRET_HEX);
         r = rv_ed25519_key_new(secret, &key->key);
         explicit_bzero(secret, sizeof(secret));
-        if (r == -ENOSYS)
-                return rv_error_set(err, rv_trace(r), "%s", rv_ed25519_fault());
         return r < 0 ? signer_fail(s, err, r, suffix, "cannot use the key") : 0;
 }
 
