@@ -47,7 +47,6 @@ static void begin_body(struct rv_http1 *p)
 {
         p->n_requests++;
         p->n_left = p->n_content;
-        p->n_digits = 0;
         p->state = p->is_chunked ? RV__HTTP1_CHUNK_SIZE : p->n_content ? RV__HTTP1_CONTENT : RV__HTTP1_START;
 }
 
