@@ -127,10 +127,8 @@ static void on_closed(uv_handle_t *handle)
 {
         struct run *run = handle->data;
 
-        if (--run->n_handles > 0)
-                return;
-        rv_close(run->epoll_fd);
-        free(run);
+        if (--run->n_handles == 0)
+                free(run);
 }
 
 /* Without its connections. */
@@ -143,14 +141,13 @@ static void run_free(struct run *run)
         rv_gate_rules_free(run->rules);
         rv_synth_free(run->synth);
         rv_evidence_free(run->evidence);
-        if (run->n_handles == 0) {
-                rv_close(run->epoll_fd);
-                free(run);
-                return;
-        }
-        uv_close((uv_handle_t *)&run->timer, on_closed);
+        if (run->n_handles > 0)
+                uv_close((uv_handle_t *)&run->timer, on_closed);
         if (run->n_handles > 1)
                 uv_close((uv_handle_t *)&run->poll, on_closed);
+        rv_close(run->epoll_fd);
+        if (run->n_handles == 0)
+                free(run);
 }
 
 static struct run *run_new(struct gate *gate, uint64_t id, struct rv_gate_rules *rules)
