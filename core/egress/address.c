@@ -106,7 +106,8 @@ int rv_address_from_sockaddr(const struct sockaddr *sa, size_t n_sa, struct rv_a
                 return rv_raise(-EAFNOSUPPORT);
         if (n_sa < (u.sa.sa_family == AF_INET ? sizeof(u.in) : sizeof(u.in6)))
                 return rv_raise(-EINVAL);
-        r = u.sa.sa_family == AF_INET ? rv_address_make(&u.in.sin_addr, 4, ret) : rv_address_make(&u.in6.sin6_addr, 16, ret);
+        r = u.sa.sa_family == AF_INET ? rv_address_make(&u.in.sin_addr, 4, ret)
+                                      : rv_address_make(&u.in6.sin6_addr, 16, ret);
         if (r == 0 && ret_port)
                 *ret_port = ntohs(u.sa.sa_family == AF_INET ? u.in.sin_port : u.in6.sin6_port);
         return rv_trace(r);
@@ -205,7 +206,8 @@ int rv_network_parse(const char *text, size_t n, struct rv_network *ret)
 
 bool rv_network_holds(const struct rv_network *network, const struct rv_address *address)
 {
-        return network->address.is_v6 == address->is_v6 && is_prefix(network->address.bytes, address->bytes, network->bits);
+        return network->address.is_v6 == address->is_v6 &&
+                is_prefix(network->address.bytes, address->bytes, network->bits);
 }
 
 static enum rv_denial judge_kind(const struct rv_address *a)

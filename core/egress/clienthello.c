@@ -109,7 +109,8 @@ static enum rv_hello_event read_hello(struct rv_hello *h)
         session = take_vector(&r, 1);
         ciphers = take_vector(&r, 2);
         compressions = take_vector(&r, 1);
-        if (r.is_failed || major != VERSION_MAJOR || session.n > 32 || ciphers.n < 2 || ciphers.n % 2 || compressions.n < 1)
+        if (r.is_failed || major != VERSION_MAJOR || session.n > 32 || ciphers.n < 2 || ciphers.n % 2 ||
+                compressions.n < 1)
                 return refuse(h, RV_DENIAL_TLS_MALFORMED);
         if (r.n == 0)   /* before TLS 1.2 there may be none */
                 return read_extensions(h, (struct reader){ 0 });

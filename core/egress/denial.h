@@ -47,7 +47,11 @@
         X(HTTP_VERSION, "http-version", "an HTTP version other than 1.0 and 1.1") \
         X(HTTP_TOO_LARGE, "http-too-large", "a request head above 64 KiB or 256 fields, or a trailer above its bounds") \
         X(HTTP2, "http2", "HTTP/2 without TLS, whose requests cannot be checked") \
-        X(PROTOCOL, "protocol", "on ports 80 and 443 a client that speaks first has to speak TLS or HTTP/1")
+        X(PROTOCOL, "protocol", "on ports 80 and 443 a client that speaks first has to speak TLS or HTTP/1") \
+        X(GATE_PORT, "gate-port", "the port at which connections of the run are taken, of whatever address") \
+        X(CONNECTION_LIMIT, "connection-limit", "the run has too many connections open") \
+        X(BYTE_LIMIT, "byte-limit", "the run has moved as many bytes as it may") \
+        X(UNRESOLVED, "unresolved", "the name may be reached and has no address, or its servers did not answer in time")
 /* clang-format on */
 
 enum rv_denial {

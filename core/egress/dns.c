@@ -161,7 +161,8 @@ static void print_name(const struct query *q, char ret[RV_NAME_TEXT_SIZE])
         ret[used] = 0;
 }
 
-static int judge(const struct rv_names *names, struct rv_synth *synth, const struct query *q, struct rv_dns_report *report)
+static int judge(
+        const struct rv_names *names, struct rv_synth *synth, const struct query *q, struct rv_dns_report *report)
 {
         struct rv_hostname host;
         int r;

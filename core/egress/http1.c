@@ -47,7 +47,6 @@ static void begin_body(struct rv_http1 *p)
 {
         p->n_requests++;
         p->n_left = p->n_content;
-        p->n_digits = 0;
         p->state = p->is_chunked ? RV__HTTP1_CHUNK_SIZE : p->n_content ? RV__HTTP1_CONTENT : RV__HTTP1_START;
 }
 
@@ -134,7 +133,11 @@ bool rv_http1_is_between(const struct rv_http1 *p)
 
 unsigned rv_http1_status(enum rv_denial denial)
 {
-        return denial == RV_DENIAL_HTTP_EXPECT ? 417 : 403;
+        switch (denial) {
+        case RV_DENIAL_HTTP_EXPECT: return 417;
+        case RV_DENIAL_UNRESOLVED: return 502;
+        default: return 403;
+        }
 }
 
 void rv_http1_fini(struct rv_http1 *p)

@@ -71,7 +71,7 @@ int rv_http1_feed(struct rv_http1 *p, const void *data, size_t n, size_t *ret_ta
 
 /** rv_http1_is_between() - is no request begun that is not ended? A client may leave then. Context: any. Ownership: none. Return: as named */
 bool rv_http1_is_between(const struct rv_http1 *p);
-/** rv_http1_status() - what a refused client is told: 417 for HTTP_EXPECT, which it can do without, else 403. Context: any. Ownership: none. Return: the status */
+/** rv_http1_status() - what a refused client is told: 417 for HTTP_EXPECT, which it can do without, 502 for UNRESOLVED, which is no refusal, else 403. Context: any. Ownership: none. Return: the status */
 unsigned rv_http1_status(enum rv_denial denial);
 /** rv_http1_fini() - release it; zeroed afterwards. Context: any. Ownership: takes what it holds. Return: none */
 void rv_http1_fini(struct rv_http1 *p);

@@ -58,12 +58,11 @@ static enum rv_denial feed_line_end(struct rv_http1 *p, uint8_t c)
         }
 }
 
+/* Of a size that is 0 when its line begins. */
 static enum rv_denial feed_digit(struct rv_http1 *p, uint8_t c)
 {
         bool is_decimal = c >= '0' && c <= '9', is_letter = (c | 0x20) >= 'a' && (c | 0x20) <= 'f';
 
-        if (p->n_digits == 0)
-                p->n_left = 0;
         if ((!is_decimal && !is_letter) || ++p->n_digits > SIZE_DIGITS_MAX)
                 return RV_DENIAL_HTTP_FRAMING;
         p->n_left = p->n_left << 4 | (uint64_t)(is_decimal ? c - '0' : (c | 0x20) - 'a' + 10);
@@ -93,7 +92,6 @@ static int feed_byte(struct rv_http1 *p, uint8_t c)
                 if (c != ';' || p->n_digits == 0)
                         return (int)feed_digit(p, c);
                 p->state = RV__HTTP1_CHUNK_EXTENSION;
-                p->n_line = 0;
                 return RV_DENIAL_NONE;
         case RV__HTTP1_CHUNK_EXTENSION:
                 if (!rv__http1_is_text(c))

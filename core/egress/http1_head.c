@@ -135,8 +135,9 @@ static enum rv_denial read_length(struct rv_http1 *p, const struct seen *seen)
                 return RV_DENIAL_HTTP_FRAMING;
         if (seen->n_coding) {
                 p->is_chunked = true;
-                return p->minor == 1 && is_text(seen->coding.value, seen->coding.n_value, "chunked") ? RV_DENIAL_NONE
-                                                                                                  : RV_DENIAL_HTTP_FRAMING;
+                return p->minor == 1 && is_text(seen->coding.value, seen->coding.n_value, "chunked")
+                        ? RV_DENIAL_NONE
+                        : RV_DENIAL_HTTP_FRAMING;
         }
         if (!seen->n_length)
                 return RV_DENIAL_NONE;

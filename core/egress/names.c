@@ -114,7 +114,8 @@ static enum rv_denial judge_list(const struct rv_names *names, const struct rv_h
         for (size_t i = 0; i < names->n_allowed; i++) {
                 const struct rv_name_rule *rule = &names->allowed[i];
 
-                if (is_below_enough ? !rv_domain_is_within(host->name, rule->name) : strcmp(host->name, rule->name) != 0)
+                if (is_below_enough ? !rv_domain_is_within(host->name, rule->name)
+                                    : strcmp(host->name, rule->name) != 0)
                         continue;
                 if (has_port(rule->ports, rule->n_ports, port))
                         return RV_DENIAL_NONE;

@@ -41,7 +41,8 @@ enum rv_hostname_form { RV_HOSTNAME_BARE, RV_HOSTNAME_AUTHORITY };
  * Ownership: borrows
  * Return:    @ret->kind
  */
-enum rv_hostname_kind rv_hostname_parse(const char *text, size_t n, enum rv_hostname_form form, struct rv_hostname *ret);
+enum rv_hostname_kind rv_hostname_parse(
+        const char *text, size_t n, enum rv_hostname_form form, struct rv_hostname *ret);
 
 /** rv_hostname_is_same() - the same host, with ports as they are (@default_port where none is)? Context: any. Ownership: borrows. Return: as named; false if either is invalid or an address that readers may differ about */
 bool rv_hostname_is_same(const struct rv_hostname *a, const struct rv_hostname *b, uint16_t default_port);

@@ -10,7 +10,7 @@
 
 struct rv_synth {
         uint64_t seed;
-        size_t n_names;
+        size_t n_names, n_names_max;
         const char *names[RV_SYNTH_NAMES_MAX];    /* the one in slot i has address RANGE_FIRST + 1 + i */
         uint64_t hashes[RV_SYNTH_NAMES_MAX];
         uint16_t buckets[N_BUCKETS];              /* 1 + slot, 0: empty; the next bucket where one is taken */
@@ -35,8 +35,14 @@ int rv_synth_new(uint64_t seed, struct rv_synth **ret)
         if (!synth)
                 return rv_raise(-ENOMEM);
         synth->seed = seed;
+        synth->n_names_max = RV_SYNTH_NAMES_MAX;
         *ret = synth;
         return 0;
+}
+
+void rv_synth_limit(struct rv_synth *synth, size_t n_names)
+{
+        synth->n_names_max = RV_MIN(n_names, (size_t)RV_SYNTH_NAMES_MAX);
 }
 
 void rv_synth_free(struct rv_synth *synth)
@@ -74,7 +80,7 @@ int rv_synth_get(struct rv_synth *synth, const char *name, struct rv_address *re
                 address_of(slot, ret);
                 return 0;
         }
-        if (synth->n_names == RV_SYNTH_NAMES_MAX)
+        if (synth->n_names >= synth->n_names_max)
                 return RV_SYNTH_E_FULL;
         copy = rv_arena_strdup(&synth->arena, name);
         if (!copy)

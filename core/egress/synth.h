@@ -25,6 +25,8 @@ struct rv_synth;
  * Return:    0 or -ENOMEM
  */
 int rv_synth_new(uint64_t seed, struct rv_synth **ret);
+/** rv_synth_limit() - have it give out @n_names addresses at most. Context: any. Ownership: none. Return: none */
+void rv_synth_limit(struct rv_synth *synth, size_t n_names);
 /** rv_synth_free() - release a map or NULL. Context: any. Ownership: takes it. Return: none */
 void rv_synth_free(struct rv_synth *synth);
 RV_DEFINE_CLEANUP(struct rv_synth, rv_synth_free)

@@ -41,6 +41,17 @@ static void feed(struct rv_hello *h, const char *data, size_t n, size_t step, ui
         }
 }
 
+/* The hello ends where a record ends, as the heads of the records tell. */
+static void check_end(const struct rv_hello *h, const char *data)
+{
+        const uint8_t *p = (const uint8_t *)data;
+        size_t at = 0;
+
+        while (at < h->n_fed)
+                at += 5u + ((size_t)p[at + 3] << 8 | p[at + 4]);
+        FUZZ_CHECK(at == h->n_fed, "%zu, %zu", at, h->n_fed);
+}
+
 static void check(const struct rv_hello *h, const char *data, size_t n)
 {
         struct rv_hostname host;
@@ -48,9 +59,12 @@ static void check(const struct rv_hello *h, const char *data, size_t n)
         FUZZ_CHECK(h->message.size <= h->n_fed);
         FUZZ_CHECK((h->event == RV_HELLO_REFUSED || h->event == RV_HELLO_NO_NAME) == (h->denial != RV_DENIAL_NONE));
         if (h->event == RV_HELLO_NAMED) {
-                FUZZ_CHECK(h->n_name > 0 && h->name >= h->message.data && h->name + h->n_name <= h->message.data + h->message.size);
+                FUZZ_CHECK(h->n_name > 0 && h->name >= h->message.data &&
+                        h->name + h->n_name <= h->message.data + h->message.size);
                 rv_hostname_parse(h->name, h->n_name, RV_HOSTNAME_BARE, &host);
         }
+        if (h->event == RV_HELLO_NAMED || h->event == RV_HELLO_NO_NAME)
+                check_end(h, data);
         if (h->event == RV_HELLO_NAMED || h->event == RV_HELLO_NO_NAME)
                 FUZZ_CHECK(rv_protocol_classify(data, n, false) == RV_PROTOCOL_TLS);
         if (n > 1 && rv_protocol_classify(data, n, true) == RV_PROTOCOL_TLS)

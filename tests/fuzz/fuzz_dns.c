@@ -28,14 +28,16 @@ static void check_record(ns_msg *answer, const struct rv_dns_report *report, con
 
         FUZZ_CHECK(ns_msg_count(*answer, ns_s_an) == 1 && report->type == ns_t_a && report->denial == RV_DENIAL_NONE);
         FUZZ_CHECK(ns_parserr(answer, ns_s_an, 0, &rr) == 0);
-        FUZZ_CHECK(ns_rr_type(rr) == ns_t_a && ns_rr_class(rr) == ns_c_in && ns_rr_rdlen(rr) == 4 && ns_rr_ttl(rr) == RV_DNS_TTL_S);
-        FUZZ_CHECK(rv_address_make(ns_rr_rdata(rr), 4, &address) == 0 && rv_address_is_equal(&address, &report->address));
+        FUZZ_CHECK(ns_rr_type(rr) == ns_t_a && ns_rr_class(rr) == ns_c_in && ns_rr_rdlen(rr) == 4 &&
+                ns_rr_ttl(rr) == RV_DNS_TTL_S);
+        FUZZ_CHECK(
+                rv_address_make(ns_rr_rdata(rr), 4, &address) == 0 && rv_address_is_equal(&address, &report->address));
         FUZZ_CHECK(strcasecmp(ns_rr_name(rr), report->name) == 0, "%s", ns_rr_name(rr));
         FUZZ_CHECK(strcmp(rv_synth_find(synth, &address), report->name) == 0);
 }
 
-static void check_answer(const uint8_t *message, size_t n, const uint8_t *data, size_t size, const struct rv_dns_report *report,
-        const struct rv_synth *synth)
+static void check_answer(const uint8_t *message, size_t n, const uint8_t *data, size_t size,
+        const struct rv_dns_report *report, const struct rv_synth *synth)
 {
         ns_msg answer;
 
@@ -44,7 +46,8 @@ static void check_answer(const uint8_t *message, size_t n, const uint8_t *data, 
         FUZZ_CHECK(ns_initparse(data, (int)size, &answer) == 0, "%zu bytes", size);
         FUZZ_CHECK(ns_msg_getflag(answer, ns_f_qr) == 1 && ns_msg_getflag(answer, ns_f_tc) == 0);
         FUZZ_CHECK(ns_msg_getflag(answer, ns_f_rcode) == (report->rcode & 15));
-        FUZZ_CHECK(ns_msg_count(answer, ns_s_ns) == 0 && ns_msg_count(answer, ns_s_ar) <= 1 && ns_msg_count(answer, ns_s_qd) <= 1);
+        FUZZ_CHECK(ns_msg_count(answer, ns_s_ns) == 0 && ns_msg_count(answer, ns_s_ar) <= 1 &&
+                ns_msg_count(answer, ns_s_qd) <= 1);
         if (ns_msg_count(answer, ns_s_qd)) {
                 size_t end = 12;
 
@@ -64,8 +67,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         _cleanup_(rv_synth_freep) struct rv_synth *synth = NULL;
         struct fuzz_cursor in = { data, size };
-        struct rv_names names = { .mode = (enum rv_network_mode)(fuzz_byte(&in) & 3), .allowed = allowed, .n_allowed = 1,
-                                  .denied = denied, .n_denied = 1 };
+        struct rv_names names = { .mode = (enum rv_network_mode)(fuzz_byte(&in) & 3),
+                .allowed = allowed,
+                .n_allowed = 1,
+                .denied = denied,
+                .n_denied = 1 };
         uint8_t answer[RV_DNS_ANSWER_MAX], again[RV_DNS_ANSWER_MAX];
         struct rv_dns_report report;
         size_t n = 0, n_again = 0;

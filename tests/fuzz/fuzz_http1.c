@@ -101,7 +101,64 @@ static void check_same(const struct run *a, const struct run *b)
         if (!a->denial)
                 FUZZ_CHECK(is_same(&a->out, &b->out));
         else
-                FUZZ_CHECK(a->out.size <= b->out.size && (a->out.size == 0 || memcmp(a->out.data, b->out.data, a->out.size) == 0));
+                FUZZ_CHECK(a->out.size <= b->out.size &&
+                        (a->out.size == 0 || memcmp(a->out.data, b->out.data, a->out.size) == 0));
+}
+
+/* The line at @at, as far as there is one. Returns what follows it, or 0 where it is not whole. */
+static size_t next_line(const char *data, size_t n, size_t at)
+{
+        const char *end = at < n ? memmem(data + at, n - at, "\r\n", 2) : NULL;
+
+        return end ? (size_t)(end - data) + 2 : 0;
+}
+
+/* A body's end, 0 if it is not there. The lines of chunks and trailers were all found to be well-formed. */
+static size_t skip_chunks(const char *data, size_t n, size_t at)
+{
+        for (;;) {
+                size_t line = next_line(data, n, at), size = line ? strtoull(data + at, NULL, 16) : 0;
+
+                if (!line || size > n - line || (size && n - line - size < 2))
+                        return 0;
+                at = line + size;
+                if (size == 0)
+                        break;
+                FUZZ_CHECK(memcmp(data + at, "\r\n", 2) == 0, "%zu", at);
+                at += 2;
+        }
+        for (;;) {
+                size_t line = next_line(data, n, at);
+
+                if (!line || line == at + 2)
+                        return line;
+                at = line;
+        }
+}
+
+/* A second reader of what went out, which has all of it at once: does it see as many requests? */
+static void check_requests(const struct run *run)
+{
+        const char *data = run->out.data;
+        size_t n = run->out.size, at = 0;
+        uint64_t n_requests = 0;
+
+        while (at < n) {
+                size_t length = 0, line;
+                bool is_chunked = false;
+
+                for (n_requests++; (line = next_line(data, n, at)) > at + 2; at = line) {
+                        if (begins(data + at, line - at, "content-length:"))
+                                length = strtoull(data + at + 15, NULL, 10);
+                        is_chunked = is_chunked || begins(data + at, line - at, "transfer-encoding:");
+                }
+                FUZZ_CHECK(line == at + 2, "%zu", at);
+                at = is_chunked ? skip_chunks(data, n, line) : length <= n - line ? line + length : 0;
+                if (at == 0)
+                        break;
+        }
+        FUZZ_CHECK(n_requests == run->n_requests, "%ju, %ju", (uintmax_t)n_requests, (uintmax_t)run->n_requests);
+        FUZZ_CHECK(!run->is_between || at == n, "%zu of %zu", at, n);
 }
 
 /* What went out is the input with CRLFs left out. */
@@ -131,6 +188,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_same(&runs[0], &runs[2]);
         check_same(&runs[2], &runs[1]);
         check_out(&runs[1], in.data, in.size);
+        if (!runs[0].denial)
+                check_requests(&runs[0]);
         if (runs[0].n_requests > 0) {
                 FUZZ_CHECK(rv_protocol_classify(in.data, in.size, false) == RV_PROTOCOL_HTTP);
                 for (size_t n = 1; n < RV_MIN(in.size, (size_t)64); n++) {

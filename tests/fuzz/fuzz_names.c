@@ -50,6 +50,7 @@ static void check_literal(const struct rv_hostname *host)
                 return;
         }
         FUZZ_CHECK(is_address(host->name), "%s", host->name);
+        FUZZ_CHECK(!host->address.is_v6 || !IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)host->address.bytes), "%s", host->name);
         FUZZ_CHECK(rv_hostname_parse(host->name, strlen(host->name), RV_HOSTNAME_BARE, &again) == RV_HOSTNAME_LITERAL);
         FUZZ_CHECK(again.has_address && rv_address_is_equal(&again.address, &host->address), "%s", host->name);
 }

@@ -120,6 +120,7 @@ static void exempt_and_denied(void **state)
                 { "exempt, the host's own", "93.184.216.33", 443, "" },
                 { "exempt IPv6", "fd00::5", 443, "" },
                 { "the same bytes as IPv4", "253.0.0.0", 443, "reserved" },
+                { "and as IPv6", "a00:5::", 443, "reserved" },
                 { "denied outranks exempt", "10.0.9.1", 443, "egress.deny" },
                 { "denied network, first", "8.8.0.0", 443, "egress.deny" },
                 { "last", "8.8.255.255", 443, "egress.deny" },
@@ -134,7 +135,7 @@ static void exempt_and_denied(void **state)
         };
         const struct rv_exemption exempt[] = { { parse("10.0.0.5"), 0 },        { parse("127.0.0.5"), 8443 },
                                                { parse("93.184.216.33"), 443 }, { parse("fd00::5"), 0 },
-                                               { parse("10.0.9.1"), 0 } };
+                                               { parse("10.0.9.1"), 0 },        { parse("fd00::"), 0 } };
         static const char *const denied_text[] = { "10.0.9.0/24", "8.8.0.0/16", "1.1.1.1", "2a00:1450::/34", "::ffff:9.9.9.0/120" };
         const struct rv_address own[] = { parse("93.184.216.33") };
         struct rv_network denied[RV_N_ELEMENTS(denied_text)];
@@ -217,7 +218,10 @@ static void sockaddrs(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(table), cmocka_unit_test(exempt_and_denied), cmocka_unit_test(texts), cmocka_unit_test(sockaddrs),
+                cmocka_unit_test(table),
+                cmocka_unit_test(exempt_and_denied),
+                cmocka_unit_test(texts),
+                cmocka_unit_test(sockaddrs),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

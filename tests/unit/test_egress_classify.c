@@ -107,7 +107,8 @@ static enum rv_protocol classify(const char *data, size_t n, bool is_last)
 static void table(void **state)
 {
         for (size_t i = 0; i < RV_N_ELEMENTS(rows); i++) {
-                enum rv_protocol in_time = classify(rows[i].data, rows[i].n, false), late = classify(rows[i].data, rows[i].n, true);
+                enum rv_protocol in_time = classify(rows[i].data, rows[i].n, false),
+                                 late = classify(rows[i].data, rows[i].n, true);
 
                 if (in_time != rows[i].in_time || late != rows[i].late)
                         fail_msg("%s: %d, %d", rows[i].name, in_time, late);

@@ -150,7 +150,8 @@ static int feed(struct rv_hello *h, const void *data, size_t n, size_t n_piece)
         return r;
 }
 
-static void check(const char *name, const void *data, size_t n, size_t n_piece, enum rv_hello_event event, const char *wanted)
+static void check(
+        const char *name, const void *data, size_t n, size_t n_piece, enum rv_hello_event event, const char *wanted)
 {
         struct rv_hello h = { 0 };
         int r = feed(&h, data, n, n_piece);
@@ -269,7 +270,8 @@ static void as_large_as_it_may_be(void **state)
                 /* The most padding that fits: look from below, since each record has a head of its own. */
                 build_padded(0, 16384, &probe);
                 fixed = probe.size - 5;
-                n_fit = RV_HELLO_BYTES_MAX / (records[i] + 5) * records[i] + RV_MAX(RV_HELLO_BYTES_MAX % (records[i] + 5), (size_t)5) - 5;
+                n_fit = RV_HELLO_BYTES_MAX / (records[i] + 5) * records[i] +
+                        RV_MAX(RV_HELLO_BYTES_MAX % (records[i] + 5), (size_t)5) - 5;
                 n = n_fit - fixed;
                 build_padded(n, records[i], &wire);
                 assert_in_range(wire.size, RV_HELLO_BYTES_MAX - 5, RV_HELLO_BYTES_MAX);
@@ -291,6 +293,25 @@ static void two_segments(void **state)
         check("two segments", wire.data, wire.size, 1448, RV_HELLO_NAMED, "example.com");
 }
 
+/* A byte more in the record that ends the hello. */
+static void record_goes_on(void **state)
+{
+        _cleanup_(rv_buf_fini) struct rv_buf message = { 0 };
+
+        append_message(&rows[0], &message);
+        rv_buf_putc(&message, 0);
+        for (size_t n_record = 16; n_record < 200; n_record++) {
+                _cleanup_(rv_buf_fini) struct rv_buf wire = { 0 };
+                bool is_alone = (message.size - 1) % n_record == 0;   /* in a record of its own, which is not looked at */
+
+                append_records(message.data, message.size, n_record, &wire);
+                check("goes on", wire.data, wire.size, SIZE_MAX, is_alone ? RV_HELLO_NAMED : RV_HELLO_REFUSED,
+                        is_alone ? "example.com" : "tls-malformed");
+                check("goes on", wire.data, wire.size, 1, is_alone ? RV_HELLO_NAMED : RV_HELLO_REFUSED,
+                        is_alone ? "example.com" : "tls-malformed");
+        }
+}
+
 static void final_is_final(void **state)
 {
         struct rv_hello h = { 0 };
@@ -304,8 +325,13 @@ static void final_is_final(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(table), cmocka_unit_test(ends_where_it_ends), cmocka_unit_test(wire_rows),
-                cmocka_unit_test(as_large_as_it_may_be), cmocka_unit_test(two_segments), cmocka_unit_test(final_is_final),
+                cmocka_unit_test(table),
+                cmocka_unit_test(ends_where_it_ends),
+                cmocka_unit_test(wire_rows),
+                cmocka_unit_test(as_large_as_it_may_be),
+                cmocka_unit_test(two_segments),
+                cmocka_unit_test(final_is_final),
+                cmocka_unit_test(record_goes_on),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

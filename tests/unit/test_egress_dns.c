@@ -119,7 +119,9 @@ static const struct row {
 
 static const struct rv_name_rule allowed[] = { { "example.com", NULL, 0 } };
 static const char *const denied[] = { "bad.example.com" };
-static const struct rv_names names = { .mode = RV_NETWORK_DOMAINS, .allowed = allowed, .n_allowed = 1, .denied = denied, .n_denied = 1 };
+static const struct rv_names names = {
+        .mode = RV_NETWORK_DOMAINS, .allowed = allowed, .n_allowed = 1, .denied = denied, .n_denied = 1
+};
 
 static int answer(const struct rv_names *n, struct rv_synth *synth, const void *message, size_t size,
         uint8_t ret[RV_DNS_ANSWER_MAX], size_t *ret_n, struct rv_dns_report *report)
@@ -308,8 +310,8 @@ static void mode_any(void **state)
 
                 assert_int_equal(rv_synth_new(1, &synth), 0);
                 assert_int_equal(answer(&any, synth, cases[i].message, cases[i].n, got, &n, &report), 0);
-                if (strcmp(rv_denial_word(report.denial), cases[i].word) != 0 || report.rcode != (cases[i].word[0] ? 3 : 0) ||
-                    report.has_address != !cases[i].word[0])
+                if (strcmp(rv_denial_word(report.denial), cases[i].word) != 0 ||
+                        report.rcode != (cases[i].word[0] ? 3 : 0) || report.has_address != !cases[i].word[0])
                         fail_msg("%s: \"%s\"", cases[i].name, rv_denial_word(report.denial));
                 assert_int_equal(answer(&none, synth, cases[i].message, cases[i].n, got, &n, &report), 0);
                 assert_int_equal(report.rcode, 3);

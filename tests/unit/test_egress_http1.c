@@ -344,7 +344,8 @@ static void cut_everywhere(void **state)
 }
 
 /* @fixed, then @unit @times over, then @rest. */
-static void check_repeated(const char *name, const char *fixed, const char *unit, size_t times, const char *rest, const char *wanted)
+static void check_repeated(
+        const char *name, const char *fixed, const char *unit, size_t times, const char *rest, const char *wanted)
 {
         _cleanup_(rv_buf_fini) struct rv_buf b = { 0 };
         struct row row = { .name = name, .wanted = wanted };
@@ -378,6 +379,9 @@ static void bounds(void **state)
         check_repeated("longest trailer", POST TE E "0" E "A:", "x", RV_HTTP1_TRAILER_MAX - 2, E E, "POST example.com .");
         check_repeated("longer trailer", POST TE E "0" E "A:", "x", RV_HTTP1_TRAILER_MAX - 1, E E, "POST example.com !http-too-large");
         check_repeated("long trailers together", POST TE E "0" E, "A: 0123456789" E, RV_HTTP1_TRAILERS_MAX, E, "POST example.com .");
+        check_repeated("trailers are counted for each request", POST TE E "1;x" E "y" E "0" E "A: b" E E POST TE E "0" E, "A: b" E, RV_HTTP1_TRAILERS_MAX, E,
+                "POST example.com POST example.com .");
+        check_repeated("extensions are counted for each chunk", POST TE E "1;x" E "y" E "1;", "x", RV_HTTP1_EXTENSION_MAX, E "y" E "0" E E, "POST example.com .");
         check_repeated("body of many pieces", POST "Content-Length: 100000" E E, "0123456789", 10000, GET E, "POST example.com GET example.com .");
 }
 

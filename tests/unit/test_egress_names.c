@@ -204,7 +204,8 @@ static const char *const denied[] = { "bad.example.com" };
 static const struct rv_names names = { .mode = RV_NETWORK_DOMAINS, .allowed = rules, .n_allowed = RV_N_ELEMENTS(rules),
                                        .denied = denied, .n_denied = 1 };
 
-static const char *judge(const struct rv_names *n, const char *text, size_t size, enum rv_hostname_form form, uint16_t port)
+static const char *judge(
+        const struct rv_names *n, const char *text, size_t size, enum rv_hostname_form form, uint16_t port)
 {
         struct rv_hostname host;
         char *copy = exact_copy(text, size);
@@ -371,7 +372,8 @@ static void same_host(void **state)
 
                 rv_hostname_parse(rows[i].a, strlen(rows[i].a), RV_HOSTNAME_AUTHORITY, &a);
                 rv_hostname_parse(rows[i].b, strlen(rows[i].b), RV_HOSTNAME_AUTHORITY, &b);
-                if (rv_hostname_is_same(&a, &b, 80) != rows[i].is_same || rv_hostname_is_same(&b, &a, 80) != rows[i].is_same)
+                if (rv_hostname_is_same(&a, &b, 80) != rows[i].is_same ||
+                        rv_hostname_is_same(&b, &a, 80) != rows[i].is_same)
                         fail_msg("\"%s\" and \"%s\"", rows[i].a, rows[i].b);
         }
 }

@@ -45,7 +45,8 @@ static void full_and_both_ways(void **state)
 
                                 snprintf(name, sizeof(name), "n%zu.example.com", i);
                                 assert_int_equal(rv_synth_get(s, name, &a), 0);
-                                assert_true(a.bytes[0] == 198 && a.bytes[1] == 18 && a.bytes[2] == n >> 8 && a.bytes[3] == (n & 255));
+                                assert_true(a.bytes[0] == 198 && a.bytes[1] == 18 && a.bytes[2] == n >> 8 &&
+                                        a.bytes[3] == (n & 255));
                                 assert_string_equal(rv_synth_find(s, &a), name);
                         }
                 assert_int_equal(rv_synth_get(s, "one.more", &untouched), RV_SYNTH_E_FULL);
