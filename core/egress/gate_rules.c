@@ -41,13 +41,11 @@ static int read_host(
         return *ret ? 0 : no_memory(err);
 }
 
-static int read_ports(struct rv_gate_rules *rules, const json_t *value, struct rv_error *err)
+static int read_port_list(struct rv_gate_rules *rules, const json_t *value, const uint16_t **ret, size_t *ret_n, struct rv_error *err)
 {
         size_t n = json_array_size(value);
         uint16_t *ports;
 
-        if (json_is_null(value))
-                return 0;
         if (!json_is_array(value) || n > PORTS_MAX)
                 return fail(err, "ports", "has to be null or a list of ports");
         ports = rv_arena_array(&rules->arena, n + 1, sizeof(*ports));
@@ -56,9 +54,14 @@ static int read_ports(struct rv_gate_rules *rules, const json_t *value, struct r
         for (size_t i = 0; i < n; i++)
                 if (!read_port(json_array_get(value, i), &ports[i]))
                         return fail(err, "ports", "has to hold numbers from 1 to 65535");
-        rules->names.ports = ports;
-        rules->names.n_ports = n;
+        *ret = ports;
+        *ret_n = n;
         return 0;
+}
+
+static int read_ports(struct rv_gate_rules *rules, const json_t *value, struct rv_error *err)
+{
+        return json_is_null(value) ? 0 : read_port_list(rules, value, &rules->names.ports, &rules->names.n_ports, err);
 }
 
 static int read_mode(struct rv_gate_rules *rules, const json_t *value, struct rv_error *err)
@@ -69,6 +72,19 @@ static int read_mode(struct rv_gate_rules *rules, const json_t *value, struct rv
                 return fail(err, "mode", "has to be registries, domains or any");
         rules->names.mode = (enum rv_network_mode)mode;
         return 0;
+}
+
+/* A name, or an object of a name and the only ports of it. */
+static int read_domain(struct rv_gate_rules *rules, const json_t *value, struct rv_name_rule *ret, struct rv_error *err)
+{
+        int r;
+
+        if (!json_is_object(value))
+                return read_host(rules, value, "domains", &ret->name, err);
+        if (json_object_size(value) != 2)
+                return fail(err, "domains", "an object has to be one of name and ports");
+        r = read_port_list(rules, json_object_get(value, "ports"), &ret->ports, &ret->n_ports, err);
+        return r < 0 ? r : read_host(rules, json_object_get(value, "name"), "domains", &ret->name, err);
 }
 
 /* Read when the mode is known. */
@@ -84,7 +100,7 @@ static int read_domains(struct rv_gate_rules *rules, const json_t *value, struct
         if (!allowed)
                 return no_memory(err);
         for (size_t i = 0; i < n && r == 0; i++)
-                r = read_host(rules, json_array_get(value, i), "domains", &allowed[i].name, err);
+                r = read_domain(rules, json_array_get(value, i), &allowed[i], err);
         if (r == 0 && rules->names.mode == RV_NETWORK_DOMAINS) {
                 rules->names.allowed = allowed;
                 rules->names.n_allowed = n;

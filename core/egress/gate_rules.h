@@ -6,7 +6,7 @@
  *      "registries":[{"host":"registry.example","port":443}], "proxy":{"host":"proxy.example","port":3128},
  *      "limits":{"connections":256,"connections_per_s":100,"bytes":0,"idle_ms":120000,"names":4096,"dns_per_s":200}}
  *
- * Only `mode` has to be there. `domains` counts in mode `domains` alone, `registries` and `proxy` in mode
+ * Only `mode` has to be there. A domain that has ports of its own is {"name":"example.com","ports":[443]}. `domains` counts in mode `domains` alone, `registries` and `proxy` in mode
  * `registries` alone. An unknown member, a wrong type and a value out of its range are errors: what is not understood
  * is not served. The rules live with their run: read, use, free. Any thread.
  */

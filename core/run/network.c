@@ -36,38 +36,29 @@ static json_t *make_resolve(const struct rv_config *config)
         return resolve;
 }
 
-static bool has_port(const json_t *ports, json_int_t port)
+/* What policy's rule on a part of the run's network (a domain; "": all of it) says of ports; NULL: nothing. */
+static json_t *find_ports(const struct rv_run *run, const char *item)
 {
-        const json_t *item;
+        const json_t *entry;
         size_t i;
 
-        json_array_foreach(ports, i, item)
-                if (json_integer_value(item) == port)
-                        return true;
-        return false;
+        json_array_foreach(json_object_get(run->verdict, "network"), i, entry)
+                if (!strcmp(rv_json_get_string(entry, "item", ""), item))
+                        return json_object_get(entry, "ports");
+        return NULL;
 }
 
-/* What every rule that let a part of the run's network through says of ports, taken together; null: nothing. */
-static json_t *make_ports(const struct rv_run *run)
+static json_t *make_domains(const struct rv_run *run)
 {
-        const json_t *network = json_object_get(run->verdict, "network"), *entry, *item;
-        json_t *ports = NULL;
-        size_t i, k;
+        json_t *list = json_array();
 
-        json_array_foreach(network, i, entry) {
-                const json_t *own = json_object_get(entry, "ports");
-                json_t *both = json_array();
+        for (size_t i = 0; i < run->request->n_domains; i++) {
+                json_t *ports = find_ports(run, run->request->domains[i]);
 
-                json_array_foreach(own, k, item)
-                        if (!ports || has_port(ports, json_integer_value(item)))
-                                json_array_append(both, (json_t *)item);
-                if (own) {
-                        json_decref(ports);
-                        ports = json_incref(both);
-                }
-                json_decref(both);
+                json_array_append_new(list, ports ? json_pack("{s:s, s:O}", "name", run->request->domains[i], "ports", ports)
+                                                  : json_string(run->request->domains[i]));
         }
-        return ports ? ports : json_null();
+        return list;
 }
 
 static json_t *make_limits(const struct rv_config *config)
@@ -84,8 +75,8 @@ static char *make_rules(const struct rv_run *run, const struct rv_network_socket
 {
         const struct rv_config *config = run->core->config;
         _cleanup_(rv_json_unrefp) json_t *rules = json_pack(
-                "{s:s, s:o, s:o, s:s, s:i, s:o, s:o, s:[], s:n, s:o}", "mode", rv_network_mode_name(run->request->network_mode), "domains",
-                make_texts((const char *const *)run->request->domains, run->request->n_domains), "ports", make_ports(run), "original",
+                "{s:s, s:o, s:o?, s:s, s:i, s:o, s:o, s:[], s:n, s:o}", "mode", rv_network_mode_name(run->request->network_mode), "domains",
+                make_domains(run), "ports", json_incref(find_ports(run, "")), "original",
                 sockets->is_redirect ? "redirect" : "tproxy", "listen_port", (int)sockets->listen_port, "resolve", make_resolve(config), "deny",
                 make_texts(config->egress.deny.items, config->egress.deny.n_items), "registries", "proxy", "limits", make_limits(config));
 

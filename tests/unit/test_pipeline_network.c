@@ -190,6 +190,38 @@ static void the_rules(void **state)
         json_decref(rules);
 }
 
+static const struct {
+        const char *name, *network, *domains;
+} obliged[] = {
+        { "none", "default = 'allow'", "[\"a.example.com\",\"b.example.com\"]" },
+        { "of one domain", "rule { id = 'a', match = { domain = 'a.example.com' }, ports = { 443, 8443 }, allow = true }, default = 'allow'", "[{\"name\":\"a.example.com\",\"ports\":[443,8443]},\"b.example.com\"]" },
+        { "of both", "rule { id = 'a', match = { domain = 'a.example.com' }, ports = { 443, 8443 }, allow = true }, "
+                     "rule { id = 'b', match = { domain = 'b.example.com' }, ports = { 80, 443 }, allow = true }, default = 'deny'", "[{\"name\":\"a.example.com\",\"ports\":[443,8443]},{\"name\":\"b.example.com\",\"ports\":[80,443]}]" },
+};
+
+static void ports_of_rules(void **state)
+{
+        struct bench *b = *state;
+
+        for (size_t i = 0; i < RV_N_ELEMENTS(obliged); i++) {
+                struct case_ c = { .name = obliged[i].name, .request = DOMAINS, .script = { STEPS(HELD, STARTED, ENDED, OBSERVE(ok)) } };
+                struct rv_bundle *bundle;
+                char policy[1024];
+                json_t *rules;
+
+                snprintf(policy, sizeof(policy), "return policy { packages = { default = 'allow' }, network = { %s }, "
+                         "idempotency = { default = 'none' }, backend = { default = 'tenant' } }", obliged[i].network);
+                bundle = load_bundle(b, "ports", policy);
+                c.bundle = bundle;
+                perform(b, &c);
+                rules = json_loads(b->gate.rules, 0, NULL);
+                expect_member(b, rules, "domains", obliged[i].domains);
+                expect_member(b, rules, "ports", "null");
+                json_decref(rules);
+                rv_bundle_free(bundle);
+        }
+}
+
 static void no_gate(void **state)
 {
         const struct case_ c = { .name = "no gate was started", .request = ANY, .script = { STEPS(HELD, STARTED), .on_stop = &killed_held } };
@@ -223,7 +255,7 @@ static void no_log(void **state)
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(every_row), ON_BENCH(the_rules), ON_BENCH(no_gate),
+        const struct CMUnitTest tests[] = { cmocka_unit_test(every_row), ON_BENCH(the_rules), ON_BENCH(ports_of_rules), ON_BENCH(no_gate),
                 ON_BENCH(no_log) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
