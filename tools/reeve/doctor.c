@@ -73,9 +73,10 @@ static void on_released(void *ctx, struct rv_run *run)
 }
 
 /* The program says in one line what it found. */
-static bool try_run(struct doctor *d, const char *language, const char *source)
+static bool try_run(struct doctor *d, const char *language, const char *network, const char *source)
 {
-        _cleanup_(rv_json_unrefp) json_t *request = json_pack("{s:s, s:s, s:i}", "language", language, "source", source, "timeout_s", 20);
+        _cleanup_(rv_json_unrefp) json_t *request = json_pack("{s:s, s:s, s:i, s:{s:s}}", "language", language, "source", source, "timeout_s", 20,
+                                                              "network", "mode", network);
         struct rv_run_input input = { .tenant = d->session.tenant->name,
                 .bundle = d->session.bundle,
                 .bundle_error = d->session.bundle_error.message,
@@ -113,19 +114,33 @@ static const char python_probe[] =
         "    pass\n"
         "print('Python', platform.python_version(), 'runs; no capability, no network, /usr read-only')\n";
 
+/* Nothing outside is asked: what answers is the gate. */
+static const char network_probe[] =
+        "import socket\n"
+        "s = socket.create_connection(('169.254.169.254', 80), timeout=5)\n"
+        "try:\n"
+        "    s.sendall(b'GET / HTTP/1.1\\r\\nHost: 169.254.169.254\\r\\n\\r\\n')\n"
+        "    answer = s.recv(100)\n"
+        "except ConnectionError:\n"
+        "    answer = b''\n"
+        "if answer and b' 403 ' not in answer:\n"
+        "    raise SystemExit('a connection to the metadata address went out')\n"
+        "print('the gate answers; an address of clouds\\' metadata is refused')\n";
+
 static const char javascript_probe[] = "console.log('Node ' + process.version + ' runs')\n";
 
 static void probe_runs(struct doctor *d)
 {
         static const struct {
-                const char *name, *language, *source;
+                const char *name, *language, *network, *source;
         } trials[] = {
-                { "run (python)", "python", python_probe },
-                { "run (javascript)", "javascript", javascript_probe },
+                { "run (python)", "python", "none", python_probe },
+                { "run (javascript)", "javascript", "none", javascript_probe },
+                { "run (network)", "python", "any", network_probe },
         };
 
         for (size_t i = 0; i < RV_N_ELEMENTS(trials); i++) {
-                bool is_ok = try_run(d, trials[i].language, trials[i].source);
+                bool is_ok = try_run(d, trials[i].language, trials[i].network, trials[i].source);
 
                 row(d, is_ok ? GOOD : d->is_denied ? NOTE : MISSING, trials[i].name, d->text);
         }
