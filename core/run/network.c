@@ -61,6 +61,26 @@ static json_t *make_domains(const struct rv_run *run)
         return list;
 }
 
+/* Hosts that the run may reach in mode registries, and only it. */
+static const struct rv_registry *registry_of(const struct rv_run *run)
+{
+        return run->request->network_mode == RV_NETWORK_REGISTRIES ? run->core->registries[run->request->language] : NULL;
+}
+
+static json_t *make_endpoint(const struct rv_registry_host *host)
+{
+        return json_pack("{s:s, s:i}", "host", host->host, "port", (int)host->port);
+}
+
+static json_t *make_registries(const struct rv_registry *registry)
+{
+        json_t *list = json_array();
+
+        for (size_t i = 0; registry && i < registry->n_hosts; i++)
+                json_array_append_new(list, make_endpoint(&registry->hosts[i]));
+        return list;
+}
+
 static json_t *make_limits(const struct rv_config *config)
 {
         json_t *limits = json_object();
@@ -74,11 +94,13 @@ static json_t *make_limits(const struct rv_config *config)
 static char *make_rules(const struct rv_run *run, const struct rv_network_sockets *sockets)
 {
         const struct rv_config *config = run->core->config;
+        const struct rv_registry *registry = registry_of(run);
         _cleanup_(rv_json_unrefp) json_t *rules = json_pack(
-                "{s:s, s:o, s:o?, s:s, s:i, s:o, s:o, s:[], s:n, s:o}", "mode", rv_network_mode_name(run->request->network_mode), "domains",
+                "{s:s, s:o, s:o?, s:s, s:i, s:o, s:o, s:o, s:o?, s:o}", "mode", rv_network_mode_name(run->request->network_mode), "domains",
                 make_domains(run), "ports", json_incref(find_ports(run, "")), "original",
                 sockets->is_redirect ? "redirect" : "tproxy", "listen_port", (int)sockets->listen_port, "resolve", make_resolve(config), "deny",
-                make_texts(config->egress.deny.items, config->egress.deny.n_items), "registries", "proxy", "limits", make_limits(config));
+                make_texts(config->egress.deny.items, config->egress.deny.n_items), "registries", make_registries(registry),
+                "proxy", registry && registry->proxy.host ? make_endpoint(&registry->proxy) : NULL, "limits", make_limits(config));
 
         return rules ? json_dumps(rules, JSON_COMPACT) : NULL;
 }

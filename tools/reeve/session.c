@@ -5,6 +5,7 @@
 #include "audit/live.h"
 #include "audit/redact.h"
 #include "base/fd.h"
+#include "base/fetch.h"
 #include "base/hash.h"
 #include "builtin.h"
 #include "start.h"
@@ -125,7 +126,7 @@ int session_prepare(struct session *s, const char *config_path, const char *tena
         _cleanup_(rv_freep) char *file = NULL;
         int r;
 
-        *s = (struct session){ .state_fd = -EBADF, .spawner_fd = -EBADF, .spawner_pid = -1 };
+        *s = (struct session){ .state_fd = -EBADF, .fetch_fd = -EBADF, .spawner_fd = -EBADF, .spawner_pid = -1 };
         r = rv_config_find(config_path, &file, err);
         /* First of all, so that it comes up while the rest here is done. */
         if (r == 0)
@@ -308,6 +309,9 @@ static int make_loop(struct session *s)
         rv_core_fill_host(&s->loop.host);
         s->core.config = s->config;
         s->core.host = &s->loop.host;
+        memcpy(s->core.registries, s->registries, sizeof(s->registries));
+        s->core.complete_registry = session_complete_registry;
+        s->core.registry_arg = s;
         r = rv_gate_client_new(&s->loop.host, &s->core.gate);
         if (r < 0)
                 return rv_trace(r);
@@ -353,6 +357,25 @@ int session_settle(struct session *s, bool *ret_is_log, struct rv_error *err)
         return r < 0 ? rv_error_set(err, r, "cannot make the event loop: %s", strerror(-r)) : 0;
 }
 
+/* ---- Registries ---- */
+
+int session_find_registries(struct session *s, enum rv_language language)
+{
+        int r;
+
+        r = rv_registry_find(s->config, s->tenant, language, NULL, &s->registries[language]);
+        if (r == 0 && s->fetch_fd < 0)
+                (void)rv_fetch_find(&s->fetch_fd, NULL);
+        return rv_trace(r);
+}
+
+void session_complete_registry(void *arg, struct rv_registry *registry)
+{
+        struct session *s = arg;
+
+        rv_registry_complete(registry, s->state_fd, s->fetch_fd);
+}
+
 /* ---- To sign, and nothing else ---- */
 
 int session_prepare_signing(struct session *s, const char *config_path, const char *key_file, struct rv_error *err)
@@ -360,7 +383,7 @@ int session_prepare_signing(struct session *s, const char *config_path, const ch
         _cleanup_(rv_freep) char *file = NULL;
         int r;
 
-        *s = (struct session){ .state_fd = -EBADF, .spawner_fd = -EBADF, .spawner_pid = -1 };
+        *s = (struct session){ .state_fd = -EBADF, .fetch_fd = -EBADF, .spawner_fd = -EBADF, .spawner_pid = -1 };
         r = rv_config_find(config_path, &file, err);
         if (r == 0)
                 r = spawner_fork(file, SPAWNER_SIGN, key_file, &s->spawner_fd, &s->spawner_pid, err);
@@ -480,5 +503,8 @@ void session_close(struct session *s)
         rv_close(s->state_fd);
         rv_bundle_free(s->bundle);
         rv_bundle_free(s->shadow);
+        for (size_t i = 0; i < RV_N_ELEMENTS(s->registries); i++)
+                rv_registry_free(s->registries[i]);
+        rv_close(s->fetch_fd);
         rv_config_free(s->config);
 }
