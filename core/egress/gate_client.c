@@ -165,6 +165,8 @@ static bool take_answer(struct rv_gate_client *client, struct rv_gate_message *m
         for (char *c = m->text; *c; c++)
                 if (*c < 0x20 || *c > 0x7e)
                         *c = '?';
+        if (!m->text[0])
+                rv_text_copy(m->text, sizeof(m->text), "no reason was given");
         if (m->kind < RV_GATE_READY || m->kind > RV_GATE_REPORT || m->id == 0 || m->id > client->n_added)
                 return false;
         if (!served)

@@ -196,7 +196,7 @@ static const struct {
         { "no kind", 0, 1, true, false, "lost: the gate said something that is no answer" },
         { "a run of the future", RV_GATE_READY, 2, true, false, "lost: the gate said something that is no answer" },
         { "no run", RV_GATE_READY, 0, true, false, "lost: the gate said something that is no answer" },
-        { "served no more", RV_GATE_REFUSED, 1, true, false, "refused: " },
+        { "served no more", RV_GATE_REFUSED, 1, true, false, "refused: no reason was given" },
 };
 
 static void what_is_no_answer(void **state)

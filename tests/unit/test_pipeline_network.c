@@ -190,6 +190,59 @@ static void the_rules(void **state)
         json_decref(rules);
 }
 
+static unsigned n_completed;
+
+static void complete(void *arg, struct rv_registry *registry)
+{
+        assert_ptr_equal(arg, &n_completed);
+        n_completed++;
+        (void)rv_registry_add_url(registry, "https://files.example:8443/", NULL);
+}
+
+#define REGISTRIES PLAIN_WITH("\"network\":{\"mode\":\"registries\"}")
+
+static void registries(void **state)
+{
+        const struct case_ known = { .name = "a registry that is known", .request = REGISTRIES, .script = { STEPS(HELD, STARTED, ENDED, OBSERVE(ok)) } };
+        const struct case_ other = { .name = "another mode", .request = ANY, .script = { STEPS(HELD, STARTED, ENDED, OBSERVE(ok)) } };
+        const struct case_ denied = { .name = "over the ceiling", .request = REGISTRIES, .tenant = "offline" };
+        const struct case_ unknown = { .name = "no registry", .request = REGISTRIES };
+        struct rv_registry *registry = calloc(1, sizeof(*registry));
+        struct bench *b = *state;
+        json_t *rules;
+
+        n_completed = 0;
+        assert_int_equal(rv_registry_add_url(registry, "https://registry.example/simple", &registry->index), 0);
+        registry->proxy = (struct rv_registry_host){ "proxy.example", 3128 };
+        b->core.registries[RV_LANGUAGE_PYTHON] = registry;
+        b->core.complete_registry = complete;
+        b->core.registry_arg = &n_completed;
+
+        perform(b, &denied);
+        expect_text(b, "code", reason_of(b, "code"), "network_denied");
+        expect_number(b, "questions for a run that is denied", n_completed, 0);
+        perform(b, &other);
+        rules = json_loads(b->gate.rules, 0, NULL);
+        expect_member(b, rules, "registries", "[]");
+        expect_member(b, rules, "proxy", "null");
+        json_decref(rules);
+        expect_number(b, "questions for another mode", n_completed, 0);
+        perform(b, &known);
+        expect_number(b, "questions", n_completed, 1);
+        rules = json_loads(b->gate.rules, 0, NULL);
+        expect_member(b, rules, "mode", "\"registries\"");
+        expect_member(b, rules, "registries", "[{\"host\":\"registry.example\",\"port\":443},{\"host\":\"files.example\",\"port\":8443}]");
+        expect_member(b, rules, "proxy", "{\"host\":\"proxy.example\",\"port\":3128}");
+        json_decref(rules);
+
+        b->core.registries[RV_LANGUAGE_PYTHON] = NULL;
+        perform(b, &unknown);
+        expect_text(b, "code", reason_of(b, "code"), "backend_denied");
+        expect_text(b, "message", reason_of(b, "message"), "backend fake cannot enforce network_registries: no package index is known for python; set registries.python.index");
+        expect_text(b, "missing", json_string_value(json_array_get(json_object_get(detail_of(b), "missing"), 0)), "network_registries");
+        rv_registry_free(registry);
+}
+
 static const struct {
         const char *name, *network, *domains;
 } obliged[] = {
@@ -255,7 +308,7 @@ static void no_log(void **state)
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(every_row), ON_BENCH(the_rules), ON_BENCH(ports_of_rules), ON_BENCH(no_gate),
+        const struct CMUnitTest tests[] = { cmocka_unit_test(every_row), ON_BENCH(the_rules), ON_BENCH(registries), ON_BENCH(ports_of_rules), ON_BENCH(no_gate),
                 ON_BENCH(no_log) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
