@@ -41,7 +41,8 @@ static int read_host(
         return *ret ? 0 : no_memory(err);
 }
 
-static int read_port_list(struct rv_gate_rules *rules, const json_t *value, const uint16_t **ret, size_t *ret_n, struct rv_error *err)
+static int read_port_list(
+        struct rv_gate_rules *rules, const json_t *value, const uint16_t **ret, size_t *ret_n, struct rv_error *err)
 {
         size_t n = json_array_size(value);
         uint16_t *ports;

@@ -117,7 +117,8 @@ void rv__registry_set_proxy(struct rv_registry *r, const char *text)
         struct url url;
 
         if (text && split(text, &url))
-                r->proxy = (struct rv_registry_host){ keep_host(r, url.host, (size_t)(url.host_end - url.host)), url.port };
+                r->proxy = (struct rv_registry_host){ keep_host(r, url.host, (size_t)(url.host_end - url.host)),
+                        url.port };
 }
 
 /* "host", "host:port" or a URL, as `registries.<language>.files` has them. */

@@ -58,8 +58,8 @@ static char *read_kept(const struct rv_registry *r, int state_fd, const char *wh
         char name[64];
 
         name_kept(r, what, name);
-        if (rv_read_file_at(state_fd, name, KEPT_BYTES_MAX, &text) == 0 && text.size > n && memcmp(text.data, what, n) == 0 &&
-            text.data[n] == '\n' && memchr(text.data, 0, text.size) == NULL) {
+        if (rv_read_file_at(state_fd, name, KEPT_BYTES_MAX, &text) == 0 && text.size > n &&
+                memcmp(text.data, what, n) == 0 && text.data[n] == '\n' && memchr(text.data, 0, text.size) == NULL) {
                 memmove(text.data, text.data + n + 1, text.size - n);
                 return text.data;
         }
@@ -99,11 +99,15 @@ static char *ask_tool(const struct tool *tool)
 {
         static const char *const envp[] = { "PATH=/usr/bin:/bin", "HOME=/nonexistent", "LC_ALL=C.UTF-8", "npm_config_update_notifier=false",
                                             "npm_config_logs_max=0", "npm_config_cache=/nonexistent", NULL };
-        struct rv_child child = { .exe_fd = -EBADF, .argv = tool->argv, .envp = envp, .out_max = 4096, .deadline_us = rv_boot_us() + RV_REGISTRY_MS * 1000 };
+        struct rv_child child = { .exe_fd = -EBADF,
+                .argv = tool->argv,
+                .envp = envp,
+                .out_max = 4096,
+                .deadline_us = rv_boot_us() + RV_REGISTRY_MS * 1000 };
         char *text = NULL;
 
-        if (rv_child_run(&child, NULL) == 0 && WIFEXITED(child.status) && WEXITSTATUS(child.status) == 0 && child.out.size &&
-            memchr(child.out.data, 0, child.out.size) == NULL)
+        if (rv_child_run(&child, NULL) == 0 && WIFEXITED(child.status) && WEXITSTATUS(child.status) == 0 &&
+                child.out.size && memchr(child.out.data, 0, child.out.size) == NULL)
                 text = strndup(child.out.data, child.out.size);
         rv_child_fini(&child);
         return text;
@@ -181,7 +185,8 @@ static void ask_index(struct rv_registry *r, int state_fd, int helper_fd, const 
                  r->proxy.port);
         q.proxy = r->proxy.host ? proxy : NULL;
         snprintf(url, sizeof(url), "%s%spip/", r->index, n && r->index[n - 1] == '/' ? "" : "/");
-        if (rv_fetch(helper_fd, &q, &answer, NULL) < 0 || answer.code != RV_FETCH_OK || answer.status != 200 || !answer.body.size)
+        if (rv_fetch(helper_fd, &q, &answer, NULL) < 0 || answer.code != RV_FETCH_OK || answer.status != 200 ||
+                !answer.body.size)
                 return;
         (void)rv_registry_page_hosts(r, answer.body.data, answer.body.size);
         r->has_files = true;

@@ -9,7 +9,17 @@
 
 static const char kind;
 
-enum field { FIELD_ID, FIELD_MATCH, FIELD_WHEN, FIELD_ALLOW, FIELD_DENY, FIELD_REQUIRE_KEY, FIELD_USE, FIELD_PORTS, _FIELD_MAX };
+enum field {
+        FIELD_ID,
+        FIELD_MATCH,
+        FIELD_WHEN,
+        FIELD_ALLOW,
+        FIELD_DENY,
+        FIELD_REQUIRE_KEY,
+        FIELD_USE,
+        FIELD_PORTS,
+        _FIELD_MAX
+};
 static const char *const fields[_FIELD_MAX] = { "id", "match", "when", "allow", "deny", "require_key", "use", "ports" };
 static const char field_list[] = "id, match, when, allow, deny, require_key, use, ports";
 
@@ -91,7 +101,9 @@ static void take_ports(lua_State *L, struct rv_rule *rule, int anchor)
         ports = lua_newuserdatauv(L, n * sizeof(*ports), 0);
         lua_rawseti(L, anchor, (lua_Integer)lua_rawlen(L, anchor) + 1);
         for (size_t i = 0; i < n; i++) {
-                lua_Integer port = lua_rawgeti(L, list, (lua_Integer)i + 1) == LUA_TNUMBER && lua_isinteger(L, -1) ? lua_tointeger(L, -1) : 0;
+                lua_Integer port = lua_rawgeti(L, list, (lua_Integer)i + 1) == LUA_TNUMBER && lua_isinteger(L, -1)
+                        ? lua_tointeger(L, -1)
+                        : 0;
 
                 lua_pop(L, 1);
                 if (port < 1 || port > UINT16_MAX) {

@@ -64,7 +64,8 @@ static json_t *make_domains(const struct rv_run *run)
 /* Hosts that the run may reach in mode registries, and only it. */
 static const struct rv_registry *registry_of(const struct rv_run *run)
 {
-        return run->request->network_mode == RV_NETWORK_REGISTRIES ? run->core->registries[run->request->language] : NULL;
+        return run->request->network_mode == RV_NETWORK_REGISTRIES ? run->core->registries[run->request->language]
+                                                                   : NULL;
 }
 
 static json_t *make_endpoint(const struct rv_registry_host *host)

@@ -68,7 +68,8 @@ static void timer_stop(void *ctx, struct rv_host_timer *timer)
                 *timer = (struct rv_host_timer){ 0 };
 }
 
-static int watch_add(void *ctx, int fd, uint32_t events, void (*cb)(void *arg, uint32_t events), void *arg, struct rv_host_watch **ret)
+static int watch_add(void *ctx, int fd, uint32_t events, void (*cb)(void *arg, uint32_t events), void *arg,
+        struct rv_host_watch **ret)
 {
         FUZZ_CHECK(!w.has_watch, "a watch is lost");
         w.has_watch = true;
@@ -85,8 +86,12 @@ static void watch_remove(void *ctx, struct rv_host_watch *watch)
         }
 }
 
-static const struct rv_host host = { .struct_size = sizeof(host), .log = host_log, .timer_start = timer_start, .timer_stop = timer_stop,
-                                     .watch_add = watch_add, .watch_remove = watch_remove };
+static const struct rv_host host = { .struct_size = sizeof(host),
+        .log = host_log,
+        .timer_start = timer_start,
+        .timer_stop = timer_stop,
+        .watch_add = watch_add,
+        .watch_remove = watch_remove };
 
 static void on_event(void *arg, const struct rv_gate_event *event)
 {

@@ -40,8 +40,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
         FUZZ_CHECK(r->n_hosts <= RV_REGISTRY_HOSTS_MAX && (r->n_hosts == 0) == (n_links == 0));
         for (size_t i = 0; i < r->n_hosts; i++)
-                FUZZ_CHECK(r->hosts[i].port && (is_address(r->hosts[i].host) || (rv_domain_parse_host(r->hosts[i].host, strlen(r->hosts[i].host), name, NULL) == 0 &&
-                                                                                   strcmp(name, r->hosts[i].host) == 0)), "%s", r->hosts[i].host);
+                FUZZ_CHECK(r->hosts[i].port &&
+                                (is_address(r->hosts[i].host) ||
+                                        (rv_domain_parse_host(r->hosts[i].host, strlen(r->hosts[i].host), name, NULL) ==
+                                                        0 &&
+                                                strcmp(name, r->hosts[i].host) == 0)),
+                        "%s", r->hosts[i].host);
         rv_registry_free(r);
         return 0;
 }

@@ -202,7 +202,9 @@ static void kept_answers(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(every_place), cmocka_unit_test(every_page), cmocka_unit_test_setup_teardown(kept_answers, tmp_make, tmp_remove),
+                cmocka_unit_test(every_place),
+                cmocka_unit_test(every_page),
+                cmocka_unit_test_setup_teardown(kept_answers, tmp_make, tmp_remove),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

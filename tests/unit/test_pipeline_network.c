@@ -257,7 +257,9 @@ static void ports_of_rules(void **state)
         struct bench *b = *state;
 
         for (size_t i = 0; i < RV_N_ELEMENTS(obliged); i++) {
-                struct case_ c = { .name = obliged[i].name, .request = DOMAINS, .script = { STEPS(HELD, STARTED, ENDED, OBSERVE(ok)) } };
+                struct case_ c = { .name = obliged[i].name,
+                        .request = DOMAINS,
+                        .script = { STEPS(HELD, STARTED, ENDED, OBSERVE(ok)) } };
                 struct rv_bundle *bundle;
                 char policy[1024];
                 json_t *rules;
@@ -308,8 +310,8 @@ static void no_log(void **state)
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(every_row), ON_BENCH(the_rules), ON_BENCH(registries), ON_BENCH(ports_of_rules), ON_BENCH(no_gate),
-                ON_BENCH(no_log) };
+        const struct CMUnitTest tests[] = { cmocka_unit_test(every_row), ON_BENCH(the_rules), ON_BENCH(registries),
+                ON_BENCH(ports_of_rules), ON_BENCH(no_gate), ON_BENCH(no_log) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,6 @@
 #include "audit/live.h"
 #include "audit/redact.h"
 #include "base/fd.h"
-#include "base/fetch.h"
 #include "base/hash.h"
 #include "builtin.h"
 #include "start.h"
@@ -355,25 +354,6 @@ int session_settle(struct session *s, bool *ret_is_log, struct rv_error *err)
         session_sink_gate(s);
         r = make_loop(s);
         return r < 0 ? rv_error_set(err, r, "cannot make the event loop: %s", strerror(-r)) : 0;
-}
-
-/* ---- Registries ---- */
-
-int session_find_registries(struct session *s, enum rv_language language)
-{
-        int r;
-
-        r = rv_registry_find(s->config, s->tenant, language, NULL, &s->registries[language]);
-        if (r == 0 && s->fetch_fd < 0)
-                (void)rv_fetch_find(&s->fetch_fd, NULL);
-        return rv_trace(r);
-}
-
-void session_complete_registry(void *arg, struct rv_registry *registry)
-{
-        struct session *s = arg;
-
-        rv_registry_complete(registry, s->state_fd, s->fetch_fd);
 }
 
 /* ---- To sign, and nothing else ---- */
