@@ -110,30 +110,6 @@ static int take_first(struct fds *fds)
         return fds->n ? fds->items[--fds->n] : -1;
 }
 
-static ssize_t receive(int fd, union message *m, struct fds *ret)
-{
-        union {
-                struct cmsghdr head;
-                char bytes[CMSG_SPACE(sizeof(ret->items))];
-        } control = { 0 };
-        struct iovec iov = { .iov_base = m, .iov_len = sizeof(*m) };
-        /* Not CMSG_SPACE(): in its padding one descriptor more could fit. */
-        struct msghdr message = { .msg_iov = &iov,
-                .msg_iovlen = 1,
-                .msg_control = &control,
-                .msg_controllen = CMSG_LEN(sizeof(ret->items)) };
-        ssize_t n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-        struct cmsghdr *c = n < 0 ? NULL : CMSG_FIRSTHDR(&message);
-
-        ret->n = 0;
-        if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-                c->cmsg_len <= CMSG_LEN(sizeof(ret->items))) {
-                ret->n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-                memcpy(ret->items, CMSG_DATA(c), sizeof(int) * ret->n);
-        }
-        return n;
-}
-
 /* What is about the gate, not about a run. */
 static bool take_gate_report(struct rv_spawn_client *client, const struct rv_spawn_report *report, struct fds *fds)
 {
@@ -204,8 +180,8 @@ static void on_channel(void *arg, uint32_t events)
         ssize_t n;
 
         (void)events;
-        n = receive(client->fd, &m, &fds);
-        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        n = rv_receive_with_fds(client->fd, &m, sizeof(m), MSG_DONTWAIT, fds.items, RV_N_ELEMENTS(fds.items), &fds.n);
+        if (n == -EAGAIN || n == -EINTR)
                 return;
         if (n == (ssize_t)sizeof(m.report)) {
                 take_report(client, &m.report, &fds);

@@ -33,7 +33,7 @@ static const char *advice(int r)
 
 int rv_log_fail(const struct rv_log *log, struct rv_error *err, int r, const char *name, const char *what)
 {
-        return rv_error_set(err, r, "%s/audit%s%s: %s: %s%s", log->state_dir, *name ? "/" : "", name, what, strerror(-r), advice(r));
+        return rv_error_set(err, r, "%s%s%s: %s: %s%s", log->audit_path, *name ? "/" : "", name, what, strerror(-r), advice(r));
 }
 
 int rv_log_check(const struct rv_log *log, struct rv_error *err)
@@ -230,7 +230,7 @@ static int make_identity(struct rv_log *log, struct rv_error *err)
         r = read_identity(log, &has_secret, err);
         if (r != 0)
                 return r < 0 ? rv_trace(r) : 0;
-        r = rv_log_segment_before(log, NULL, segment, err);
+        r = rv_segments_newest(log->audit_fd, log->audit_path, NULL, segment, err);
         if (r < 0)
                 return rv_trace(r);
         if (r > 0)
@@ -314,8 +314,10 @@ static int open_log(int state_fd, const char *state_dir, bool needs_secret, stru
                 log->lock_wait_us = LOCK_WAIT_US;
                 log->segment_max = RV_LOG_SEGMENT_MAX;
                 log->state_dir = strdup(state_dir);
+                if (asprintf(&log->audit_path, "%s/audit", state_dir) < 0)
+                        log->audit_path = NULL;
         }
-        if (!log || !log->state_dir)
+        if (!log || !log->state_dir || !log->audit_path)
                 return rv_error_set(err, rv_raise(-ENOMEM), "%s: out of memory opening the log", state_dir);
         log->state_fd = fcntl(state_fd, F_DUPFD_CLOEXEC, 3);
         if (log->state_fd < 0)
@@ -375,6 +377,7 @@ void rv_log_close(struct rv_log *log)
         rv_close(log->state_fd);
         explicit_bzero(log->secret, sizeof(log->secret));
         free(log->redaction);
+        free(log->audit_path);
         free(log->state_dir);
         free(log);
 }

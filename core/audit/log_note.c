@@ -7,6 +7,7 @@
  * as described, and it is removed, durably, before a newer record is written: if it is there, no crash
  * can have put a newer record behind its back. Without it the log is read through.
  */
+#include "audit/lines.h"
 #include "audit/log_private.h"
 #include "audit/redact.h"
 
@@ -58,18 +59,12 @@ static void init_note(
 /* Is the line that the cache describes there? */
 static bool is_line_there(struct rv_log *log, const struct note *note)
 {
-        _cleanup_(rv_closep) int fd = -EBADF;
-        _cleanup_(rv_freep) char *line = NULL;
+        _cleanup_(rv_buf_fini) struct rv_buf line = { 0 };
         char sha256[RV_SHA256_HEX_SIZE];
-        size_t n = note->spot.n + 1;
 
-        if (note->spot.n >= RV_LOG_RECORD_BYTES_MAX)
+        if (rv_log_read_line(log, note->segment, note->spot.offset, note->spot.n, &line, NULL) <= 0)
                 return false;
-        line = malloc(n);
-        fd = openat(log->audit_fd, note->segment, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-        if (!line || fd < 0 || pread(fd, line, n, (off_t)note->spot.offset) != (ssize_t)n || line[n - 1] != '\n')
-                return false;
-        rv_sha256_hex(line, n - 1, sha256);
+        rv_sha256_hex(line.data, line.size, sha256);
         return strcmp(sha256, note->spot.sha256) == 0;
 }
 
@@ -141,7 +136,7 @@ static bool is_tenant(const struct rv_log *log, const json_t *record, const char
 
 /* Takes the line if it is a record of the kind, tenant and role looked for. */
 static void look_at(
-        const struct rv_log *log, struct note *note, const char *segment, const char *line, size_t n, uint64_t offset)
+        const struct rv_log *log, struct note *note, const struct rv_lines *lines, const char *line, size_t n)
 {
         _cleanup_(rv_json_unrefp) json_t *record = NULL;
         const char *digest, *role;
@@ -163,64 +158,38 @@ static void look_at(
         if (!is_digest(digest))
                 return;
         snprintf(note->digest, sizeof(note->digest), "%s", digest);
-        memcpy(note->segment, segment, sizeof(note->segment));
-        note->spot.offset = offset;
+        memcpy(note->segment, lines->segment, sizeof(note->segment));
+        note->spot.offset = lines->offset;
         note->spot.n = n;
         rv_sha256_hex(line, n, note->spot.sha256);
         note->is_found = true;
 }
 
-static void fclosep(FILE **f)
+static void note_place(struct note *note, const struct rv_lines *lines)
 {
-        if (*f)
-                fclose(*f);
-}
-
-static int read_through(struct rv_log *log, struct note *note, const char *segment, uint64_t *offset,
-        struct rv_error *err)
-{
-        _cleanup_(fclosep) FILE *f = NULL;
-        _cleanup_(rv_freep) char *line = NULL;
-        size_t capacity = 0;
-        ssize_t n;
-        int fd;
-
-        fd = openat(log->audit_fd, segment, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-        f = fd >= 0 ? fdopen(fd, "r") : NULL;
-        if (!f || fseeko(f, (off_t)*offset, SEEK_SET) < 0) {
-                int r = rv_raise(-errno);
-
-                if (!f)
-                        rv_close(fd);
-                return rv_log_fail(log, err, r, segment, "cannot read");
-        }
-        while (errno = 0, (n = getline(&line, &capacity, f)) > 0 && line[n - 1] == '\n') {
-                look_at(log, note, segment, line, (size_t)n - 1, *offset);
-                *offset += (uint64_t)n;
-        }
-        if (ferror(f) || errno == ENOMEM)
-                return rv_log_fail(log, err, rv_raise(errno ? -errno : -EIO), segment, "cannot read");
-        return 0;
+        memcpy(note->read_segment, lines->segment, sizeof(note->read_segment));
+        note->read_to = lines->next_offset;
 }
 
 /* From the newest segment back to the first that holds a record of the kind. */
 static int find_backwards(struct rv_log *log, struct note *note, struct rv_error *err)
 {
-        char segment[RV_LOG_SEGMENT_NAME_SIZE];
+        _cleanup_(rv_segments_fini) struct rv_segments segments = { 0 };
+        _cleanup_(rv_lines_close) struct rv_lines lines;
+        const char *line;
+        size_t n;
         int r;
 
-        r = rv_log_segment_before(log, NULL, segment, err);
-        if (r <= 0)
-                return rv_trace(r);
-        memcpy(note->read_segment, segment, sizeof(segment));
-        r = read_through(log, note, segment, &note->read_to, err);
-        while (r == 0 && !note->is_found) {
-                uint64_t offset = 0;
-
-                r = rv_log_segment_before(log, segment, segment, err);
-                if (r <= 0)
-                        return rv_trace(r);
-                r = read_through(log, note, segment, &offset, err);
+        rv_lines_begin(&lines, log->audit_fd, log->audit_path);
+        r = rv_segments_list(log->audit_fd, log->audit_path, "", &segments, err);
+        for (size_t i = segments.n; r == 0 && i-- && !note->is_found;) {
+                r = rv_lines_go(&lines, segments.all[i].name, 0, err);
+                while (r > 0 && (r = rv_lines_in_segment(&lines, &line, &n, err)) == 1)
+                        look_at(log, note, &lines, line, n);
+                if (r == RV_LINES_E_LONG)
+                        r = rv_lines_fail_long(&lines, err);
+                if (i == segments.n - 1)
+                        note_place(note, &lines);
         }
         return rv_trace(r);
 }
@@ -231,18 +200,20 @@ static int find_backwards(struct rv_log *log, struct note *note, struct rv_error
  */
 static int find_last(struct rv_log *log, struct note *note, struct rv_error *err)
 {
+        _cleanup_(rv_lines_close) struct rv_lines lines = { .fd = -EBADF };
+        const char *line;
+        size_t n;
         int r;
 
         if (!*note->read_segment)
                 return rv_trace(find_backwards(log, note, err));
-        r = read_through(log, note, note->read_segment, &note->read_to, err);
-        while (r == 0) {
-                r = rv_log_segment_after(log, note->read_segment, note->read_segment, err);
-                if (r <= 0)
-                        return rv_trace(r);
-                note->read_to = 0;
-                r = read_through(log, note, note->read_segment, &note->read_to, err);
+        r = rv_lines_begin_at(&lines, log->audit_fd, log->audit_path, note->read_segment, note->read_to, err);
+        while (r == 0 && (r = rv_lines_next(&lines, &line, &n, err)) > 0) {
+                look_at(log, note, &lines, line, n);
+                r = 0;
         }
+        if (r == 0)
+                note_place(note, &lines);
         return rv_trace(r);
 }
 

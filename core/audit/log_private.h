@@ -7,6 +7,7 @@
 
 #include "audit/commit.h"
 #include "audit/log.h"
+#include "audit/segments.h"
 #include "base/fd.h"
 #include "base/hash.h"
 
@@ -15,10 +16,9 @@
 #define RV_LOG_SECRET_BYTES 32
 #define RV_LOG_SECRET_NAME "keys/hmac"
 #define RV_LOG_DEPTH_MAX 64            /* of a record, the record itself included */
-#define RV_LOG_SEGMENT_NAME_SIZE 27   /* 20 digits, ".jsonl", NUL */
 
 struct rv_log {
-        char *state_dir;
+        char *state_dir, *audit_path;            /* for messages */
         int state_fd, audit_fd, lock_fd;
         char id[RV_LOG_ID_SIZE], instance[RV_LOG_ID_SIZE];
         uint8_t secret[RV_LOG_SECRET_BYTES];
@@ -94,29 +94,6 @@ static inline void rv_log_unlockp(struct rv_log **log)
                 rv_log_unlock(*log);
 }
 
-/** rv_log_is_segment() - is it the name of a segment? Context: any. Ownership: borrows. Return: as named */
-bool rv_log_is_segment(const char *name);
-
-/**
- * rv_log_segment_before() - the name of the newest segment, or of the newest before another
- * @before: a segment's name, or NULL
- *
- * Not locked: one that is made while the directory is read may be missed although one made later is seen.
- *
- * Context:   may block
- * Ownership: borrows
- * Return:    1; 0 if there is none; -errno
- */
-int rv_log_segment_before(struct rv_log *log, const char *before, char ret_name[RV_LOG_SEGMENT_NAME_SIZE],
-        struct rv_error *err);
-
-/** rv_log_segment_after() - the oldest segment after @after, which may be "". Context: may block. Ownership: borrows. Return: as rv_log_segment_before() */
-int rv_log_segment_after(struct rv_log *log, const char *after, char ret_name[RV_LOG_SEGMENT_NAME_SIZE],
-        struct rv_error *err);
-
-/** rv_log_segment_name() - the name of the segment that begins with @seq. Context: any. Ownership: the caller's memory. Return: none */
-void rv_log_segment_name(uint64_t seq, char ret_name[RV_LOG_SEGMENT_NAME_SIZE]);
-
 /** rv_log_open_segment() - open the newest segment unless that is done. Context: may block. Ownership: none. Return: 1; 0 if there is none; -errno */
 int rv_log_open_segment(struct rv_log *log, struct rv_error *err);
 
@@ -143,6 +120,26 @@ int rv_log_read_tail(struct rv_log *log, struct rv_error *err);
  * Return:    0; -errno
  */
 int rv_log_rotate(struct rv_log *log, struct rv_error *err);
+
+/**
+ * rv_log_read_line() - one line again, by the place where it stands
+ *
+ * Context:   may block
+ * Ownership: copies to @out
+ * Return:    as rv_lines_one()
+ */
+int rv_log_read_line(struct rv_log *log, const char *segment, uint64_t offset, size_t n, struct rv_buf *out,
+        struct rv_error *err);
+
+/**
+ * rv_log_end() - the newest segment and its size: where neither has changed, nothing was written
+ *
+ * Context:   may block
+ * Ownership: the caller's memory
+ * Return:    1; 0 there is no segment; -errno
+ */
+int rv_log_end(
+        struct rv_log *log, char ret_segment[RV_LOG_SEGMENT_NAME_SIZE], uint64_t *ret_size, struct rv_error *err);
 
 /** rv_log_parse() - a line as a value; NUL in strings is allowed, as a record may hold what a policy said. Context: any. Ownership: the reference is the caller's. Return: the value, or NULL */
 json_t *rv_log_parse(const char *line, size_t n);

@@ -27,10 +27,10 @@ int rv_log_open_segment(struct rv_log *log, struct rv_error *err)
         if (log->segment_fd >= 0)
                 return 1;
         note_listing(log);
-        r = rv_log_segment_before(log, NULL, log->segment, err);
+        r = rv_segments_newest(log->audit_fd, log->audit_path, NULL, log->segment, err);
         if (r <= 0)
                 return rv_trace(r);
-        log->segment_first = strtoull(log->segment, NULL, 10);
+        log->segment_first = rv_log_segment_first(log->segment);
         log->segment_fd = openat(log->audit_fd, log->segment, O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
         if (log->segment_fd < 0)
                 return rv_log_fail(log, err, rv_raise(-errno), log->segment, "cannot open for writing");
@@ -173,13 +173,13 @@ static int take_before(struct rv_log *log, struct rv_error *err)
         struct stat st;
         int r;
 
-        r = rv_log_segment_before(log, log->segment, name, err);
+        r = rv_segments_newest(log->audit_fd, log->audit_path, log->segment, name, err);
         if (r < 0)
                 return rv_trace(r);
         if (r == 0)
                 return rv_error_set(err, rv_raise(-EBADMSG), "%s/audit/%s: has no record to continue, and the segment before it is not there; put that back, or move audit/ away to begin a new log",
                                     log->state_dir, log->segment);
-        part.fd = fd = openat(log->audit_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        part.fd = fd = openat(log->audit_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         if (fd < 0 || fstat(fd, &st) < 0)
                 return rv_log_fail(log, err, rv_raise(-errno), name, "cannot read");
         part.size = (uint64_t)st.st_size;
@@ -228,7 +228,7 @@ static int look_again(struct rv_log *log, const struct stat *ours, const struct 
         struct stat newest;
         int r, order;
 
-        r = rv_log_segment_before(log, NULL, name, err);
+        r = rv_segments_newest(log->audit_fd, log->audit_path, NULL, name, err);
         if (r < 0)
                 return rv_trace(r);
         order = r ? strcmp(name, log->segment) : -1;

@@ -24,10 +24,10 @@ static struct judgement unreplayable(enum rv_replay_reason reason)
 
 static void note_corrupt(struct rv_replay_result *part, const struct rv_replay_record *rec, const char *what)
 {
-        const struct rv_log_lines *l = rec->where;
+        const struct rv_lines *l = rec->where;
 
         if (part->n_corrupt++ == 0)
-                snprintf(part->corrupt, sizeof(part->corrupt), "%s, byte %llu, seq %lld: %s", l->of->files[l->file].name,
+                snprintf(part->corrupt, sizeof(part->corrupt), "%s, byte %llu, seq %lld: %s", l->segment,
                          (unsigned long long)l->offset, (long long)rec->seq, what);
 }
 
@@ -357,7 +357,7 @@ static int finish(
         return r;
 }
 
-int rv_replay_line(struct rv_replay_worker *w, const char *line, size_t n, const struct rv_log_lines *where,
+int rv_replay_line(struct rv_replay_worker *w, const char *line, size_t n, const struct rv_lines *where,
         struct rv_replay_result *part)
 {
         struct rv_replay_record rec = { .where = where, .seq = -1, .time_us = -1 };

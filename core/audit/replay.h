@@ -17,7 +17,7 @@
  */
 #pragma once
 
-#include "audit/log_files.h"
+#include "audit/lines.h"
 #include "audit/verdict_change.h"
 #include "policy/bundle.h"
 
@@ -46,7 +46,7 @@ extern const char *const rv_replay_reason_words[RV_REPLAY_REASON_MAX_],
         *const rv_replay_reason_texts[RV_REPLAY_REASON_MAX_];
 
 struct rv_replay_input {
-        const struct rv_log_files *files;
+        const struct rv_segments *segments;
         int bundles_fd;                          /* directory of bundles by digest, or -EBADF */
         const struct rv_bundle *candidate;       /* or NULL */
         uint64_t from_seq, to_seq;               /* both included */

@@ -24,7 +24,7 @@ struct rv_replay_worker {
 
 /* A decision record as far as it was read. */
 struct rv_replay_record {
-        const struct rv_log_lines *where;
+        const struct rv_lines *where;
         struct rv_span bundle, context_sha256, decision_id, engine, facts_text, shadow, tenant, verdict_text,
                 verdict_sha256;
         bool is_decision;
@@ -51,7 +51,7 @@ void rv_replay_worker_fini(struct rv_replay_worker *w);
  * Ownership: borrows
  * Return:    0 or -ENOMEM
  */
-int rv_replay_line(struct rv_replay_worker *w, const char *line, size_t n, const struct rv_log_lines *where,
+int rv_replay_line(struct rv_replay_worker *w, const char *line, size_t n, const struct rv_lines *where,
         struct rv_replay_result *part);
 
 /** rv_replay_is_redacted() - does a value hold something hidden (redact.h)? Canonical form has no such bytes inside a text, where quotes are escaped. Context: any. Ownership: borrows. Return: as named */

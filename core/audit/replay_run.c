@@ -53,15 +53,15 @@ static void give(struct shared *s, uint64_t number, struct rv_replay_result *par
 static int replay_stretch(
         struct rv_replay_worker *w, uint64_t from, struct rv_replay_result *part, struct rv_error *err)
 {
-        struct rv_log_lines lines;
+        struct rv_lines lines;
         const char *line;
         size_t n;
         int r;
 
-        r = rv_log_lines_open(w->input->files, from, from + STRETCH_BYTES, &lines, err);
-        while (r == 0 && (r = rv_log_lines_next(&lines, &line, &n, err)) > 0)
+        r = rv_lines_begin_range(&lines, w->input->segments, from, from + STRETCH_BYTES, err);
+        while (r == 0 && (r = rv_lines_next(&lines, &line, &n, err)) > 0)
                 r = rv_replay_line(w, line, n, &lines, part);
-        rv_log_lines_close(&lines);
+        rv_lines_close(&lines);
         return r;
 }
 
@@ -99,8 +99,8 @@ int rv_replay(const struct rv_replay_input *input, struct rv_replay_result **ret
         if (!result)
                 return rv_error_set(err, rv_raise(-ENOMEM), "out of memory");
         s.result = result;
-        s.next = rv_log_files_at_seq(input->files, input->from_seq);
-        s.end = rv_log_files_past_seq(input->files, input->to_seq);
+        s.next = rv_segments_at_seq(input->segments, input->from_seq);
+        s.end = rv_segments_past_seq(input->segments, input->to_seq);
         /* This thread is one of them: fewer than asked for do the same, slower. */
         while (n + 1 < RV_MIN(input->jobs, (unsigned)RV_REPLAY_JOBS_MAX) &&
                 pthread_create(&threads[n], NULL, work, &s) == 0)

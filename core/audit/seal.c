@@ -1,11 +1,12 @@
 #include "audit/seal.h"
 
-#include "audit/log_reader.h"
+#include "audit/lines.h"
 #include "audit/record_scan.h"
 #include "audit/tree.h"
 #include "base/clock.h"
 #include "base/test_point.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,7 +29,6 @@ struct rv_seal {
         void *sign_ctx;
         struct rv_tree tree;
         bool has_tree;
-        bool is_signer_new;         /* it has signed nothing of this log, so far as it knows */
         bool is_awaiting;           /* an answer is due, */
         bool is_answer_ours;        /* and the seal under way waits for it */
         bool is_under_way, is_queued;
@@ -102,14 +102,15 @@ static void on_deadline(void *arg)
 static int find_later(struct rv_seal *seal, uint64_t size, bool is_equal_enough, struct rv_error *err)
 {
         const struct rv_tree_place *p = &seal->tree.place;
-        struct rv_log_reader reader;
+        struct rv_lines reader;
         const char *line;
         bool is_found = false;
         size_t n;
         int r;
 
-        r = rv_log_reader_open(seal->log, p->segment, *p->segment ? p->offset + p->n + 1 : 0, &reader, err);
-        while (r == 0 && !is_found && (r = rv_log_reader_next(&reader, &line, &n, err)) > 0) {
+        r = rv_lines_begin_at(&reader, seal->log->audit_fd, seal->log->audit_path, p->segment,
+                *p->segment ? p->offset + p->n + 1 : 0, err);
+        while (r == 0 && !is_found && (r = rv_lines_next(&reader, &line, &n, err)) > 0) {
                 _cleanup_(rv_json_unrefp) json_t *record = NULL;
                 struct rv_record_head head;
 
@@ -120,7 +121,7 @@ static int find_later(struct rv_seal *seal, uint64_t size, bool is_equal_enough,
                 record = rv_log_parse(line, n);
                 is_found = (uint64_t)json_integer_value(json_object_get(record, "size")) >= size + !is_equal_enough;
         }
-        rv_log_reader_close(&reader);
+        rv_lines_close(&reader);
         return r < 0 ? rv_trace(r) : is_found;
 }
 
@@ -194,7 +195,6 @@ static void on_signed(struct rv_seal *seal, const struct rv_sign_answer *a)
         int r;
 
         take(seal, a);
-        seal->is_signer_new = false;
         seal->sealed_us = rv_boot_us();
         rv_test_point("seal-append");
         r = append(seal, &err);
@@ -213,27 +213,49 @@ static bool is_base_signed(const struct rv_seal *seal, const struct rv_sign_answ
         return seal->tree.base.size == a->size && memcmp(root, a->root, sizeof(root)) == 0;
 }
 
+/* What was kept of the tree does not fit: the log itself tells. Once for each seal. */
+static bool restart(struct rv_seal *seal)
+{
+        if (seal->has_restarted)
+                return false;
+        seal->has_restarted = true;
+        rv_tree_restart(&seal->tree);
+        return true;
+}
+
+static void fail_as_other_log(struct rv_seal *seal, const struct rv_sign_answer *a)
+{
+        struct rv_error err = { 0 };
+        char root[RV_SHA256_HEX_SIZE];
+
+        rv_hex(a->root, sizeof(a->root), root);
+        rv_error_set(&err, rv_raise(-EBADMSG), "the log is not the one whose first %" PRIu64 " records were signed: it was changed, or an older copy was put in its place; `reeve audit verify --expect %" PRIu64 ":%s` tells more",
+                     a->size, a->size, root);
+        finish(seal, err.code, &err);
+}
+
 /* The base is to be where the signer is. */
 static void align(struct rv_seal *seal, const struct rv_sign_answer *a)
 {
         struct rv_error err = { 0 };
+        bool is_other;
         int r;
 
         if (++seal->n_tries > TRIES)
                 return fail(seal, -EAGAIN, "other processes always sealed first; the next reeve seals what is there");
-        seal->is_signer_new = a->size == 0;
-        if (seal->is_signer_new)
+        if (a->size == 0) {
+                /* A signer that has signed nothing cannot tell whether what was kept is right. */
+                rv_tree_restart(&seal->tree);
                 return go(seal);
+        }
         r = rv_tree_move(&seal->tree, a->size, &err);
+        is_other = r == -EBADMSG || (r == 0 && !is_base_signed(seal, a));
+        if (is_other && restart(seal))
+                return align(seal, a);
+        if (is_other)
+                return fail_as_other_log(seal, a);
         if (r < 0)
                 return finish(seal, r, &err);
-        if (!is_base_signed(seal, a) && !seal->has_restarted) {
-                seal->has_restarted = true;
-                rv_tree_restart(&seal->tree);
-                return align(seal, a);
-        }
-        if (!is_base_signed(seal, a))
-                return fail(seal, -EBADMSG, "what was signed before is not what stands in the log now; see `reeve audit verify`");
         go(seal);
 }
 
@@ -254,10 +276,8 @@ static void on_sign_answer(struct rv_seal *seal, const struct rv_sign_answer *a)
         case RV_SIGN_STALE:
                 return on_stale(seal, a);
         case RV_SIGN_REFUSED:
-                if (seal->has_restarted || !a->size)
+                if (!a->size || !restart(seal))
                         return fail(seal, -EPERM, a->text);
-                seal->has_restarted = true;
-                rv_tree_restart(&seal->tree);
                 return align(seal, a);
         case RV_SIGN_NO_KEY:
         case RV_SIGN_THERE:
@@ -274,8 +294,9 @@ static void on_query_answer(struct rv_seal *seal, const struct rv_sign_answer *a
 
         if (!a || a->code != RV_SIGN_OK)
                 return;
-        seal->is_signer_new = a->size == 0;
-        if (a->size && a->size != seal->tree.base.size && a->size <= n && n - a->size < READ_MAX)
+        if (!a->size)
+                rv_tree_restart(&seal->tree);
+        else if (a->size != seal->tree.base.size && a->size <= n && n - a->size < READ_MAX)
                 (void)rv_tree_move(&seal->tree, a->size, NULL);
         if (n - seal->tree.base.size < READ_MAX)
                 (void)rv_tree_read(&seal->tree, n, NULL);
@@ -301,36 +322,15 @@ static void on_answer(void *arg, const struct rv_sign_answer *a)
 
 /* ---- The request ---- */
 
-/* To a signer that has signed nothing: the whole tree is what it has grown by, and its edge is that in parts. */
-static void grow_from_nothing(const struct rv_tree *tree, struct rv_merkle_growth *ret)
-{
-        struct rv_merkle whole = tree->base;
-
-        rv_require(rv_merkle_grow(&whole, &tree->growth) == 0);
-        rv_merkle_growth_begin(ret, 0);
-        ret->size = whole.size;
-        for (uint32_t level = RV_MERKLE_LEVELS; level-- > 0;)
-                if (whole.size >> level & 1) {
-                        ret->parts[ret->n_parts].level = level;
-                        memcpy(ret->parts[ret->n_parts].hash, whole.edge[ret->n_parts], sizeof(rv_merkle_hash));
-                        ret->n_parts++;
-                }
-}
-
 static void ask(struct rv_seal *seal)
 {
         struct rv_sign_request q = { .kind = seal->order.mode == RV_SEAL_NEXT_KEY ? RV_SIGN_NEXT_KEY
-                                                                                  : RV_SIGN_CHECKPOINT };
+                                                                                  : RV_SIGN_CHECKPOINT,
+                .edge = seal->tree.base, .growth = seal->tree.growth };
         char text[256];
         int r;
 
         memcpy(q.log_id, rv_log_id(seal->log), sizeof(q.log_id));
-        if (seal->is_signer_new) {
-                grow_from_nothing(&seal->tree, &q.growth);
-        } else {
-                q.edge = seal->tree.base;
-                q.growth = seal->tree.growth;
-        }
         seal->is_awaiting = seal->is_answer_ours = true;
         r = seal->sign(seal->sign_ctx, &q, on_answer, seal);
         if (r == 0)
@@ -347,16 +347,27 @@ static void open_tree(struct rv_seal *seal)
         seal->has_tree = true;
 }
 
-static int read_log(struct rv_seal *seal, struct rv_error *err)
+static int read_tree(struct rv_seal *seal, struct rv_error *err)
 {
         uint64_t n = rv_log_n_durable(seal->log);
 
-        open_tree(seal);
         if (seal->order.mode == RV_SEAL_NEW && n > rv_tree_size(&seal->tree) &&
                 n - rv_tree_size(&seal->tree) > READ_MAX)
                 return rv_error_set(err, rv_raise(-EFBIG), "more than %u records are not sealed, or audit/tree was lost, which takes longer than a run may wait; `reeve audit checkpoint` does it once",
                                     READ_MAX);
         return rv_trace(rv_tree_read(&seal->tree, n, err));
+}
+
+static int read_log(struct rv_seal *seal, struct rv_error *err)
+{
+        struct rv_error other = { 0 };
+        int r;
+
+        open_tree(seal);
+        r = read_tree(seal, err);
+        if (r != -EBADMSG || seal->tree.base.size == 0 || !restart(seal))
+                return rv_trace(r);
+        return read_tree(seal, &other) == 0 ? 0 : r;
 }
 
 static void go(struct rv_seal *seal)

@@ -1,6 +1,6 @@
 #include "audit/sink_private.h"
 
-#include "audit/log_reader.h"
+#include "audit/lines.h"
 #include "audit/record_scan.h"
 #include "base/clock.h"
 #include "base/test_point.h"
@@ -14,6 +14,9 @@
 #define LOCK_FILE "sending"              /* holds why the last delivery failed */
 #define SCAN_BYTES_MAX ((uint64_t)16 << 20)   /* of records that nobody wants, before the mark is moved past them */
 #define ROUNDS 2u
+#define SLOW_US 1000000u                 /* a failure that took less is no burden */
+#define REST_BYTES_MAX 64u
+#define REST_MAX_US ((uint64_t)300 * 1000 * 1000)
 
 /* ---- Open and close ---- */
 
@@ -125,7 +128,7 @@ static bool is_wanted(const struct pass *p, const char *line, size_t n)
         return rv_record_text_is(&head.kind, "checkpoint");
 }
 
-static int take_line(struct pass *p, const struct rv_log_reader *reader, const char *line, size_t n)
+static int take_line(struct pass *p, const struct rv_lines *reader, const char *line, size_t n)
 {
         bool wanted = is_wanted(p, line, n);
         int r = 0;
@@ -147,7 +150,7 @@ static int take_line(struct pass *p, const struct rv_log_reader *reader, const c
 }
 
 /* From the mark to what was the end of the log at the beginning. */
-static int read_on(struct pass *p, struct rv_log_reader *reader, uint64_t n_left)
+static int read_on(struct pass *p, struct rv_lines *reader, uint64_t n_left)
 {
         const char *line;
         unsigned n_lines = 0;
@@ -158,7 +161,7 @@ static int read_on(struct pass *p, struct rv_log_reader *reader, uint64_t n_left
                 /* Looking at the clock for each line would cost as much as reading it. */
                 if (n_lines++ % 64 == 0 && rv_boot_us() >= p->deadline_us)
                         return rv_error_set(p->err, rv_raise(-ETIMEDOUT), "%s: the time for delivery is over", p->sink->name);
-                r = rv_log_reader_next(reader, &line, &n, p->err);
+                r = rv_lines_next(reader, &line, &n, p->err);
                 if (r <= 0)
                         break;
                 n_left -= RV_MIN(n_left, (uint64_t)n + 1);
@@ -169,7 +172,7 @@ static int read_on(struct pass *p, struct rv_log_reader *reader, uint64_t n_left
 
 static int send_locked(struct pass *p)
 {
-        struct rv_log_reader reader = { 0 };
+        struct rv_lines reader;
         struct rv_sink_mark mark;
         uint64_t lag = 0;
         int r;
@@ -179,19 +182,27 @@ static int send_locked(struct pass *p)
                 r = rv__sink_lag_after(p->log, &mark, &lag, p->err);
         if (r < 0 || lag == 0)
                 return rv_trace(r);
-        r = rv_log_reader_open(p->log, mark.segment, *mark.segment ? mark.offset + mark.n + 1 : 0, &reader, p->err);
+        r = rv_lines_begin_at(&reader, p->log->audit_fd, p->log->audit_path, mark.segment,
+                *mark.segment ? mark.offset + mark.n + 1 : 0, p->err);
         if (r == 0)
                 r = read_on(p, &reader, lag);
-        rv_log_reader_close(&reader);
+        rv_lines_close(&reader);
         return rv_trace(r);
 }
 
 /* ---- Who sends ---- */
 
-static void note_end(int lock_fd, const struct rv_error *why)
+/* For how long a sink is left alone that let an attempt wait for nothing. */
+static uint64_t rest_after(uint64_t took_us)
 {
-        char text[RV_ERROR_MESSAGE_MAX + 1];
-        int n = snprintf(text, sizeof(text), "%s\n", why->message);
+        return took_us < SLOW_US ? 0 : RV_MIN(took_us * RV_SINK_REST_FACTOR, REST_MAX_US);
+}
+
+/* Why it failed, and on a second line when that was and how long the sink is left alone. */
+static void note_end(int lock_fd, const struct rv_error *why, uint64_t rest_us)
+{
+        char text[RV_ERROR_MESSAGE_MAX + REST_BYTES_MAX];
+        int n = snprintf(text, sizeof(text), "%s\n%llu %llu\n", why->message, (unsigned long long)rv_boot_us(), (unsigned long long)rest_us);
 
         /* What cannot be noted for doctor is told by who finds it out himself. */
         if (ftruncate(lock_fd, 0) < 0 || (why->code && pwrite(lock_fd, text, (size_t)n, 0) < 0))
@@ -206,6 +217,7 @@ static int send_once(struct rv_sink *sink, struct rv_log *log, uint64_t deadline
                 log->audit_fd, LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
         struct rv_error why = { 0 };
         struct pass p = { .sink = sink, .log = log, .deadline_us = deadline_us, .progress = progress, .err = &why };
+        uint64_t begun_us = rv_boot_us(), n_before = progress->n_bytes;
         int r;
 
         if (lock_fd < 0)
@@ -214,7 +226,7 @@ static int send_once(struct rv_sink *sink, struct rv_log *log, uint64_t deadline
                 return errno == EWOULDBLOCK ? RV_SINK_E_BUSY : rv_log_fail(log, err, rv_raise(-errno), LOCK_FILE, "cannot lock");
         r = send_locked(&p);
         rv_buf_fini(&p.batch);
-        note_end(lock_fd, &why);
+        note_end(lock_fd, &why, progress->n_bytes == n_before ? rest_after(rv_boot_us() - begun_us) : 0);
         return r < 0 ? rv_error_set(err, rv_trace(r), "%s", why.message) : 0;
 }
 
@@ -236,14 +248,39 @@ int rv_sink_send(struct rv_sink *sink, struct rv_log *log, uint64_t deadline_us,
         return 0;
 }
 
+static int read_note(struct rv_log *log, struct rv_buf *out)
+{
+        int r = rv_read_file_at(log->audit_fd, LOCK_FILE, RV_ERROR_MESSAGE_MAX + REST_BYTES_MAX, out);
+
+        return r == -ENOENT ? 0 : rv_trace(r);
+}
+
 int rv_sink_last_error(struct rv_log *log, char *ret, size_t size)
 {
         _cleanup_(rv_buf_fini) struct rv_buf text = { 0 };
         int r;
 
-        r = rv_read_file_at(log->audit_fd, LOCK_FILE, RV_ERROR_MESSAGE_MAX + 1, &text);
-        if (r < 0 && r != -ENOENT)
+        r = read_note(log, &text);
+        if (r < 0)
                 return rv_trace(r);
         snprintf(ret, size, "%.*s", text.size ? (int)strcspn(text.data, "\n") : 0, text.size ? text.data : "");
         return 0;
+}
+
+uint64_t rv_sink_rest_us(struct rv_log *log)
+{
+        _cleanup_(rv_buf_fini) struct rv_buf text = { 0 };
+        unsigned long long since_us, rest_us;
+        uint64_t now_us = rv_boot_us();
+        const char *line;
+
+        if (read_note(log, &text) < 0 || !text.size)
+                return 0;
+        line = strchr(text.data, '\n');
+        if (!line || sscanf(line + 1, "%20llu %20llu", &since_us, &rest_us) != 2)
+                return 0;
+        /* A clock that is behind began anew with the machine. */
+        if (now_us < since_us || rest_us > REST_MAX_US || now_us - since_us >= rest_us)
+                return 0;
+        return rest_us - (now_us - since_us);
 }

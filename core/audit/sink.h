@@ -71,3 +71,18 @@ int rv_sink_send(struct rv_sink *sink, struct rv_log *log, uint64_t deadline_us,
 
 /** rv_sink_last_error() - why the last delivery failed, "" if it did not. Context: may block. Ownership: the caller's memory. Return: 0; -errno */
 int rv_sink_last_error(struct rv_log *log, char *ret, size_t size);
+
+#define RV_SINK_REST_FACTOR 10u
+
+/**
+ * rv_sink_rest_us() - for how much longer who has the choice leaves the sink alone
+ *
+ * After an attempt that took a second or more and delivered nothing that is RV_SINK_REST_FACTOR times as long as it
+ * took, 5 minutes at most: a sink that hangs then costs all who write to the log a tenth of their time, and not each
+ * of them its timeout.
+ *
+ * Context:   may block
+ * Ownership: borrows
+ * Return:    microseconds; 0 it may be tried, or that is not known
+ */
+uint64_t rv_sink_rest_us(struct rv_log *log);

@@ -4,37 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define MARK_FILE "sent"
 #define MARK_BYTES_MAX ((size_t)256)
-
-/* A line of a segment with its newline, or -ESTALE if there is no such line. */
-static int read_line_at(struct rv_log *log, const char *segment, uint64_t offset, size_t n, struct rv_buf *out)
-{
-        _cleanup_(rv_closep) int fd = openat(log->audit_fd, segment, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-        size_t done = 0;
-
-        if (fd < 0)
-                return errno == ENOENT ? -ESTALE : rv_raise(-errno);
-        if (n >= RV_LOG_RECORD_BYTES_MAX)
-                return -ESTALE;
-        if (rv_buf_reserve(out, n + 1) < 0)
-                return rv_raise(-ENOMEM);
-        while (done < n + 1) {
-                ssize_t k = pread(fd, out->data + done, n + 1 - done, (off_t)(offset + done));
-
-                if (k < 0 && errno == EINTR)
-                        continue;
-                if (k < 0)
-                        return rv_raise(-errno);
-                if (k == 0)
-                        return -ESTALE;
-                done += (size_t)k;
-        }
-        out->size = done;
-        return memchr(out->data, '\n', done) == out->data + n ? 0 : -ESTALE;
-}
 
 static int parse(const char *text, struct rv_sink_mark *ret)
 {
@@ -68,11 +40,9 @@ int rv__sink_mark_read(struct rv_log *log, struct rv_sink_mark *ret, struct rv_e
                 return rv_log_fail(log, err, r, MARK_FILE, "cannot read");
         if (parse(text.data, &mark) < 0)
                 return 0;
-        r = read_line_at(log, mark.segment, mark.offset, mark.n, &line);
-        if (r == -ESTALE)
-                return 0;
-        if (r < 0)
-                return rv_log_fail(log, err, r, mark.segment, "cannot read");
+        r = rv_log_read_line(log, mark.segment, mark.offset, mark.n, &line, err);
+        if (r <= 0)
+                return rv_trace(r);
         rv_sha256_hex(line.data, mark.n, sha256);
         if (strcmp(sha256, mark.sha256) != 0)
                 return 0;
@@ -87,9 +57,9 @@ int rv__sink_mark_write(struct rv_log *log, const char *segment, uint64_t offset
         char sha256[RV_SHA256_HEX_SIZE], text[MARK_BYTES_MAX];
         int r;
 
-        r = read_line_at(log, segment, offset, n, &line);
-        if (r < 0)
-                return rv_log_fail(log, err, rv_trace(r), segment, "cannot read what was sent");
+        r = rv_log_read_line(log, segment, offset, n, &line, err);
+        if (r <= 0)
+                return r < 0 ? rv_trace(r) : rv_log_fail(log, err, rv_raise(-ESTALE), segment, "cannot read what was sent");
         record = rv_log_parse(line.data, n);
         if (!json_is_integer(json_object_get(record, "seq")))
                 return rv_error_set(err, rv_raise(-EBADMSG), "%s/audit/%s: the line at byte %llu is no record; this file is damaged, `reeve audit verify` tells more",
@@ -101,25 +71,29 @@ int rv__sink_mark_write(struct rv_log *log, const char *segment, uint64_t offset
         return r < 0 ? rv_log_fail(log, err, r, MARK_FILE, "cannot write") : 0;
 }
 
+/* 0; -errno. */
+static int add_size(struct rv_log *log, const char *segment, uint64_t skip, uint64_t *sum, struct rv_error *err)
+{
+        struct stat st;
+
+        if (fstatat(log->audit_fd, segment, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                return rv_log_fail(log, err, rv_raise(-errno), segment, "cannot look at the file");
+        *sum += (uint64_t)st.st_size - RV_MIN(skip, (uint64_t)st.st_size);
+        return 0;
+}
+
 int rv__sink_lag_after(struct rv_log *log, const struct rv_sink_mark *mark, uint64_t *ret, struct rv_error *err)
 {
-        char segment[RV_LOG_SEGMENT_NAME_SIZE], next[RV_LOG_SEGMENT_NAME_SIZE];
-        uint64_t skip = *mark->segment ? mark->offset + mark->n + 1 : 0, sum = 0;
-        struct stat st;
-        int r = 1;
+        _cleanup_(rv_segments_fini) struct rv_segments later = { 0 };
+        uint64_t sum = 0;
+        int r = 0;
 
-        memcpy(segment, mark->segment, sizeof(segment));
-        if (!*segment)
-                r = rv_log_segment_after(log, "", segment, err);
-        while (r > 0) {
-                if (fstatat(log->audit_fd, segment, &st, AT_SYMLINK_NOFOLLOW) < 0)
-                        return rv_log_fail(log, err, rv_raise(-errno), segment, "cannot look at the file");
-                sum += (uint64_t)st.st_size - RV_MIN(skip, (uint64_t)st.st_size);
-                skip = 0;
-                r = rv_log_segment_after(log, segment, next, err);
-                if (r > 0)
-                        memcpy(segment, next, sizeof(segment));
-        }
+        if (*mark->segment)
+                r = add_size(log, mark->segment, mark->offset + mark->n + 1, &sum, err);
+        if (r == 0)
+                r = rv_segments_list(log->audit_fd, log->audit_path, mark->segment, &later, err);
+        for (size_t i = 0; r == 0 && i < later.n; i++)
+                r = add_size(log, later.all[i].name, 0, &sum, err);
         if (r < 0)
                 return rv_trace(r);
         *ret = sum;

@@ -1,13 +1,11 @@
 #include "audit/tree.h"
 
-#include "audit/log_reader.h"
+#include "audit/lines.h"
 #include "audit/record_scan.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define TREE_FILE "tree"
 #define TREE_HEAD "reeve tree 1\n"
@@ -63,18 +61,12 @@ static bool parse(const struct rv_buf *text, struct rv_merkle *base, struct rv_t
 /* Is the line there that the place describes? */
 static bool is_place_there(struct rv_log *log, const struct rv_tree_place *place)
 {
-        _cleanup_(rv_closep) int fd = -EBADF;
-        _cleanup_(rv_freep) char *line = NULL;
+        _cleanup_(rv_buf_fini) struct rv_buf line = { 0 };
         char sha256[RV_SHA256_HEX_SIZE];
-        size_t n = place->n + 1;
 
-        if (place->n >= RV_LOG_RECORD_BYTES_MAX)
+        if (rv_log_read_line(log, place->segment, place->offset, place->n, &line, NULL) <= 0)
                 return false;
-        line = malloc(n);
-        fd = openat(log->audit_fd, place->segment, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-        if (!line || fd < 0 || pread(fd, line, n, (off_t)place->offset) != (ssize_t)n || line[n - 1] != '\n')
-                return false;
-        rv_sha256_hex(line, n - 1, sha256);
+        rv_sha256_hex(line.data, line.size, sha256);
         return strcmp(sha256, place->sha256) == 0;
 }
 
@@ -109,15 +101,10 @@ void rv_tree_save(const struct rv_tree *tree)
 
 /* ---- Reading ---- */
 
-static uint64_t first_of(const char *segment)
-{
-        return strtoull(segment, NULL, 10);
-}
-
 /* The first line of a segment: is it the one that its name says? */
-static int check_segment(const struct rv_tree *tree, const struct rv_log_reader *reader, struct rv_error *err)
+static int check_segment(const struct rv_tree *tree, const struct rv_lines *reader, struct rv_error *err)
 {
-        uint64_t size = rv_tree_size(tree), first = first_of(reader->segment);
+        uint64_t size = rv_tree_size(tree), first = rv_log_segment_first(reader->segment);
 
         if (first == size)
                 return 0;
@@ -128,7 +115,7 @@ static int check_segment(const struct rv_tree *tree, const struct rv_log_reader 
                             tree->log->state_dir, reader->segment, size, first);
 }
 
-static void count(struct rv_tree *tree, const struct rv_log_reader *reader, const char *line, size_t n)
+static void count(struct rv_tree *tree, const struct rv_lines *reader, const char *line, size_t n)
 {
         struct rv_record_head head;
         rv_merkle_hash leaf;
@@ -142,14 +129,14 @@ static void count(struct rv_tree *tree, const struct rv_log_reader *reader, cons
         tree->place.n = n;
 }
 
-static int read_lines(struct rv_tree *tree, struct rv_log_reader *reader, uint64_t size, struct rv_error *err)
+static int read_lines(struct rv_tree *tree, struct rv_lines *reader, uint64_t size, struct rv_error *err)
 {
         const char *line;
         size_t n;
         int r;
 
         do {
-                r = rv_log_reader_next(reader, &line, &n, err);
+                r = rv_lines_next(reader, &line, &n, err);
                 if (r < 0)
                         return rv_trace(r);
                 if (r == 0)
@@ -170,21 +157,21 @@ static int read_lines(struct rv_tree *tree, struct rv_log_reader *reader, uint64
         return 0;
 }
 
-/* Opened anew each time: what an open reader holds of a line that is not complete may be cut off meanwhile. */
 int rv_tree_read(struct rv_tree *tree, uint64_t size, struct rv_error *err)
 {
         const struct rv_tree_place *p = &tree->place;
-        struct rv_log_reader reader;
+        struct rv_lines reader;
         struct rv_tree grown;
         int r;
 
         if (size <= rv_tree_size(tree))
                 return 0;
         grown = *tree;
-        r = rv_log_reader_open(tree->log, p->segment, *p->segment ? p->offset + p->n + 1 : 0, &reader, err);
+        r = rv_lines_begin_at(&reader, tree->log->audit_fd, tree->log->audit_path, p->segment,
+                *p->segment ? p->offset + p->n + 1 : 0, err);
         if (r == 0)
                 r = read_lines(&grown, &reader, size, err);
-        rv_log_reader_close(&reader);
+        rv_lines_close(&reader);
         if (r == 0)
                 *tree = grown;
         return rv_trace(r);

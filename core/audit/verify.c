@@ -1,7 +1,5 @@
 #include "audit/verify_private.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -47,7 +45,7 @@ int rv__verify_fault(struct rv_verify *v, enum rv_verify_what what, const struct
         struct rv_verify_fault fault = { .what = what, .offset = place->offset, .seq = place->seq };
         va_list ap;
 
-        rv_lines_name(place->segment, fault.segment);
+        rv_log_segment_name(place->segment, fault.segment);
         va_start(ap, fmt);
         vsnprintf(fault.text, sizeof(fault.text), fmt, ap);
         va_end(ap);
@@ -59,99 +57,12 @@ static int fail(struct rv_verify *v, int r, const char *name)
         return rv_error_set(v->err, r, "cannot read %s%s%s: %s", v->in->path, *name ? "/" : "", name, strerror(-r));
 }
 
-static int fail_on_segment(struct rv_verify *v, int r, uint64_t segment)
+/* The segment that follows the one that is named: 1, @name being that, 0, -errno. What no number can have comes last. */
+static int find_segment(struct rv_verify *v, char name[RV_LOG_SEGMENT_NAME_SIZE])
 {
-        char name[RV_LOG_SEGMENT_NAME_SIZE];
+        int r = rv_lines_find(&v->lines, name, name, v->err);
 
-        rv_lines_name(segment, name);
-        return fail(v, r, name);
-}
-
-/* ---- The segments ---- */
-
-static void closedirp(DIR **d)
-{
-        if (*d)
-                closedir(*d);
-}
-
-static int compare_numbers(const void *a, const void *b)
-{
-        uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-        return x < y ? -1 : x > y;
-}
-
-static int take_name(struct rv_verify *v, const char *name, size_t *capacity)
-{
-        size_t n = strlen(name);
-        uint64_t number;
-
-        if (n < strlen(".jsonl") || strcmp(name + n - strlen(".jsonl"), ".jsonl") != 0)
-                return 0;
-        number = rv_log_is_segment(name) ? strtoull(name, NULL, 10) : UINT64_MAX;
-        if (number > SEQ_MAX) {
-                if (!v->odd_name[0] || strcmp(name, v->odd_name) < 0)
-                        snprintf(v->odd_name, sizeof(v->odd_name), "%s", name);
-                return 0;
-        }
-        if (v->n_segments == *capacity) {
-                size_t wanted = *capacity ? *capacity * 2 : 64;
-                uint64_t *segments = reallocarray(v->segments, wanted, sizeof(*segments));
-
-                if (!segments)
-                        return rv_raise(-ENOMEM);
-                v->segments = segments;
-                *capacity = wanted;
-        }
-        v->segments[v->n_segments++] = number;
-        return 0;
-}
-
-static int list_segments(struct rv_verify *v)
-{
-        _cleanup_(closedirp) DIR *d = NULL;
-        size_t capacity = 0;
-        struct dirent *e;
-        int fd, r = 0;
-
-        free(rv_take(&v->segments));
-        v->n_segments = 0;
-        fd = openat(v->in->audit_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        d = fd >= 0 ? fdopendir(fd) : NULL;
-        if (!d) {
-                r = rv_raise(-errno);
-                rv_close(fd);
-                return fail(v, r, "");
-        }
-        while (r == 0 && (errno = 0, e = readdir(d)))
-                r = take_name(v, e->d_name, &capacity);
-        if (r == 0 && errno)
-                r = rv_raise(-errno);
-        if (r < 0)
-                return fail(v, r, "");
-        if (v->n_segments)
-                qsort(v->segments, v->n_segments, sizeof(*v->segments), compare_numbers);
-        return 0;
-}
-
-/* The oldest segment whose number is @from or more, looked for anew if there is none. 1, 0, -errno. */
-static int find_segment(struct rv_verify *v, uint64_t from, uint64_t *ret)
-{
-        for (int is_listed = 0; is_listed < 2; is_listed++) {
-                for (size_t i = 0; i < v->n_segments; i++)
-                        if (v->segments[i] >= from) {
-                                *ret = v->segments[i];
-                                return 1;
-                        }
-                if (is_listed == 0) {
-                        int r = list_segments(v);
-
-                        if (r < 0)
-                                return rv_trace(r);
-                }
-        }
-        return 0;
+        return r > 0 ? rv_log_segment_first(name) <= SEQ_MAX : rv_trace(r);
 }
 
 /* ---- The lines ---- */
@@ -267,9 +178,9 @@ static int tell_line(struct rv_verify *v, const char *line, size_t n, const stru
 /* On a live log bytes may be read while a writer cuts off an incomplete line and puts another there. */
 static bool has_to_look_again(struct rv_verify *v)
 {
-        if (v->looked_again_segment == v->lines.segment && v->looked_again_offset == v->lines.offset + 1)
+        if (v->looked_again_segment == v->segment && v->looked_again_offset == v->lines.offset + 1)
                 return false;
-        v->looked_again_segment = v->lines.segment;
+        v->looked_again_segment = v->segment;
         v->looked_again_offset = v->lines.offset + 1;
         usleep(LOOK_AGAIN_US);
         rv_lines_again(&v->lines);
@@ -281,7 +192,7 @@ static int take_line(struct rv_verify *v, const char *line, size_t n)
         struct judgement j;
         int r;
 
-        v->here = (struct rv_verify_place){ v->lines.segment, v->lines.offset, v->next_seq };
+        v->here = (struct rv_verify_place){ v->segment, v->lines.offset, v->next_seq };
         judge(v, line, n, &j);
         if (j.what >= 0 && has_to_look_again(v))
                 return 0;
@@ -313,28 +224,27 @@ static int tell_form(struct rv_verify *v, const struct rv_verify_place *place, c
 
 static int walk_segment(struct rv_verify *v)
 {
+        char newer[RV_LOG_SEGMENT_NAME_SIZE];
         bool is_older = false;
         const char *line;
-        uint64_t newer;
         size_t n;
         int r;
 
         for (;;) {
-                r = rv_lines_in_segment(&v->lines, &line, &n);
-                v->here = (struct rv_verify_place){ v->lines.segment, v->lines.offset, v->next_seq };
-                if (r > 0)
+                r = rv_lines_in_segment(&v->lines, &line, &n, v->err);
+                v->here = (struct rv_verify_place){ v->segment, v->lines.offset, v->next_seq };
+                if (r == 1)
                         r = take_line(v, line, n);
-                else if (r == -EMSGSIZE && has_to_look_again(v))
+                else if (r == RV_LINES_E_LONG && has_to_look_again(v))
                         r = 0;
-                else if (r == -EMSGSIZE)
+                else if (r == RV_LINES_E_LONG)
                         return tell_form(v, &v->here, "the line is longer than any record");
-                else if (r < 0)
-                        return fail_on_segment(v, r, v->lines.segment);
-                else if (is_older)
+                else if (r == 0 && is_older)
                         break;
-                else {
+                else if (r == 0) {
                         /* Lines that came before there was a newer one are still to be read. */
-                        r = find_segment(v, v->lines.segment + 1, &newer);
+                        rv_log_segment_name(v->segment, newer);
+                        r = find_segment(v, newer);
                         if (r == 0)
                                 break;
                         is_older = true;
@@ -343,7 +253,7 @@ static int walk_segment(struct rv_verify *v)
                 if (r != 0)
                         return rv_trace(r);
         }
-        v->here = (struct rv_verify_place){ v->lines.segment, v->lines.start_offset, v->next_seq };
+        v->here = (struct rv_verify_place){ v->segment, v->lines.next_offset, v->next_seq };
         if (is_older && v->lines.rest)
                 return tell_form(v, &v->here, "the last line has no end, though there is a newer segment");
         v->out->incomplete_bytes = is_older ? 0 : v->lines.rest;
@@ -373,31 +283,36 @@ static int check_number(struct rv_verify *v, uint64_t number)
         return r ? STOP : READ;
 }
 
-static int open_segment(struct rv_verify *v, uint64_t number)
+static int open_segment(struct rv_verify *v, const char *name, uint64_t number)
 {
         struct rv_verify_place place = { number, 0, number };
-        int r = rv_lines_open(&v->lines, number);
+        struct rv_error err = { 0 };
+        int r = rv_lines_go(&v->lines, name, 0, &err);
 
+        v->segment = number;
         if (r == -ELOOP || r == -EINVAL) {
                 v->is_tree_off = true;
                 return rv__verify_fault(v, RV_VERIFY_SEGMENT, &place, "it is no regular file") ? STOP : PASS_OVER;
         }
-        return r < 0 ? fail_on_segment(v, r, number) : READ;
+        if (r < 0)
+                return rv_error_set(v->err, r, "%s", err.message);
+        return r == 0 ? fail(v, rv_raise(-ENOENT), name) : READ;
 }
 
 static int walk(struct rv_verify *v)
 {
-        uint64_t number = 0, from = 0;
+        char name[RV_LOG_SEGMENT_NAME_SIZE] = "";
+        uint64_t number;
         int r;
 
         for (;;) {
-                r = find_segment(v, from, &number);
+                r = find_segment(v, name);
                 if (r <= 0)
                         break;
-                from = number + 1;
+                number = rv_log_segment_first(name);
                 r = check_number(v, number);
                 if (r == READ)
-                        r = open_segment(v, number);
+                        r = open_segment(v, name, number);
                 if (r == PASS_OVER)
                         continue;
                 if (r == STOP)
@@ -444,13 +359,22 @@ static int find_log_id(struct rv_verify *v)
         return 0;
 }
 
+/* A file that looks like a segment and is none, the first by its name. */
 static int check_odd_name(struct rv_verify *v)
 {
         struct rv_verify_fault fault = { .what = RV_VERIFY_SEGMENT, .seq = v->next_seq };
+        const struct rv_segments *listed = &v->lines.listed;
+        char last[RV_LOG_SEGMENT_NAME_SIZE];
+        const struct rv_segment *above;
+        const char *odd = listed->odd_name;
 
-        if (!v->odd_name[0])
+        rv_log_segment_name(SEQ_MAX, last);
+        above = rv_segments_after(listed, last);
+        if (above && (!*odd || strcmp(above->name, odd) < 0))
+                odd = above->name;
+        if (!*odd)
                 return 0;
-        snprintf(fault.segment, sizeof(fault.segment), "%s", v->odd_name);
+        snprintf(fault.segment, sizeof(fault.segment), "%s", odd);
         snprintf(fault.text, sizeof(fault.text), "the name is none that a segment can have");
         return tell(v, &fault);
 }
@@ -466,7 +390,7 @@ int rv_verify_log(const struct rv_verify_input *input, struct rv_verify_result *
                 return rv_error_set(err, rv_raise(-ENOMEM), "out of memory");
         *v = (struct rv_verify){ .in = input, .out = ret, .err = err, .is_hash_known = true };
         memcpy(v->hash, no_hash, sizeof(no_hash));
-        rv_lines_begin(&v->lines, input->audit_fd);
+        rv_lines_begin(&v->lines, input->audit_fd, input->path);
         r = rv__verify_seal_begin(v);
         if (r == 0)
                 r = find_log_id(v);
@@ -481,7 +405,6 @@ int rv_verify_log(const struct rv_verify_input *input, struct rv_verify_result *
                 r = check_odd_name(v);
         rv__verify_seal_fini(v);
         rv_lines_close(&v->lines);
-        free(v->segments);
         if (r < 0)
                 return rv_trace(r);
         return ret->n_faults ? RV_VERIFY_E_FAULT : 0;

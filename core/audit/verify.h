@@ -16,14 +16,14 @@
  * by the checkpoint that hands over to it, which it has signed too. With several, they have to be given in the order
  * in which they were in force, and a key that is not among them is a fault. Without any, a checkpoint is one.
  *
- * Memory is bounded: two buffers, the tree's edge, eight bytes a segment. One call, one thread; may block on the disk.
+ * Memory is bounded: two buffers, the tree's edge, some fifty bytes a segment. One call, one thread; may block on the disk.
  */
 #pragma once
 
 #include "audit/checkpoint.h"
 #include "audit/log_private.h"
 
-#define RV_VERIFY_NAME_SIZE 256                    /* of a file's name, with the NUL */
+#define RV_VERIFY_NAME_SIZE RV_SEGMENTS_ODD_NAME_SIZE   /* of a file's name, with the NUL */
 
 enum rv_verify_what {
         RV_VERIFY_FORM,                            /* no record in canonical form; a line too long, or incomplete */
@@ -85,6 +85,7 @@ struct rv_verify_result {
         bool has_key;                              /* a checkpoint was signed by a key that is known: */
         struct rv_checkpoint_key key;              /* the one in force at the end */
         uint64_t n_rotations;                      /* how often another came into force */
+        uint64_t n_replaced;                       /* and how often without a word of the one before, by the keys given */
         uint64_t n_earlier;                        /* checkpoints of an earlier, unknown key that a rotation vouches for */
         uint64_t n_faults;
         struct rv_verify_fault fault;              /* the first one */

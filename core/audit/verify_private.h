@@ -12,8 +12,6 @@
 #include "audit/record_form.h"
 #include "audit/verify.h"
 
-#define RV_VERIFY_PAST_KEYS_MAX 64
-
 /* Where a record stands. */
 struct rv_verify_place {
         uint64_t segment, offset, seq;
@@ -27,9 +25,7 @@ struct rv_verify {
 
         /* The walk (verify.c). */
         struct rv_lines lines;
-        uint64_t *segments;                        /* the numbers in the names, ascending */
-        size_t n_segments;
-        char odd_name[RV_VERIFY_NAME_SIZE];        /* of a file that looks like a segment and is none; or "" */
+        uint64_t segment;                          /* the number in the name of the one that is read */
         bool has_log_id;
         uint64_t next_seq;
         bool is_hash_known;                        /* of the line before: */
@@ -48,8 +44,9 @@ struct rv_verify {
         uint64_t vouched;                          /* the tree of that size was as a checkpoint or `expects` says */
 
         /* Keys. */
-        struct rv_checkpoint_key past[RV_VERIFY_PAST_KEYS_MAX];   /* that were in force, the last one being so */
-        size_t n_past;
+        struct rv_checkpoint_key *past;            /* that were in force, the last one being so */
+        size_t n_past, past_capacity;
+        size_t given_at;                           /* which of several keys given is in force */
         struct rv_verify_place first_unknown;      /* checkpoint that no known key has signed */
         uint64_t n_unknown;
 };

@@ -16,7 +16,8 @@ static int compare_sizes(const void *a, const void *b)
 /* The record that the second way through has taken last. */
 static struct rv_verify_place trail_place(const struct rv_verify *v)
 {
-        return (struct rv_verify_place){ v->trail.segment, v->trail.offset, v->tree.size ? v->tree.size - 1 : 0 };
+        return (struct rv_verify_place){ rv_log_segment_first(v->trail.segment), v->trail.offset,
+                v->tree.size ? v->tree.size - 1 : 0 };
 }
 
 static int check_expects(struct rv_verify *v)
@@ -61,9 +62,11 @@ static int advance(struct rv_verify *v, uint64_t size)
         int r;
 
         while (v->tree.size < size) {
-                r = rv_lines_next(&v->trail, &line, &n);
-                if (r <= 0)
-                        return rv_error_set(v->err, r < 0 ? r : rv_raise(-EIO), "%s: record %" PRIu64 " is not there any more: the log was cut short while it was read",
+                r = rv_lines_next(&v->trail, &line, &n, v->err);
+                if (r < 0)
+                        return rv_trace(r);
+                if (r == 0)
+                        return rv_error_set(v->err, rv_raise(-EIO), "%s: record %" PRIu64 " is not there any more: the log was cut short while it was read",
                                 v->in->path, v->tree.size);
                 if (v->tree.size == v->out->last.size)
                         note_time(v, line, n);
@@ -80,7 +83,7 @@ static int advance(struct rv_verify *v, uint64_t size)
 
 int rv__verify_seal_begin(struct rv_verify *v)
 {
-        rv_lines_begin(&v->trail, v->in->audit_fd);
+        rv_lines_begin(&v->trail, v->in->audit_fd, v->in->path);
         if (!v->in->n_expects)
                 return 0;
         v->expects = calloc(v->in->n_expects, sizeof(*v->expects));
@@ -96,6 +99,7 @@ void rv__verify_seal_fini(struct rv_verify *v)
 {
         rv_lines_close(&v->trail);
         free(v->expects);
+        free(v->past);
 }
 
 /* ---- Keys ---- */
@@ -112,9 +116,18 @@ static bool is_same_key(const struct rv_checkpoint_key *a, const struct rv_check
 
 static int put_in_force(struct rv_verify *v, const struct rv_checkpoint_key *key)
 {
-        if (v->n_past == RV_VERIFY_PAST_KEYS_MAX)
-                return rv__verify_fault(v, RV_VERIFY_KEY, &v->here, "the key was changed more than %d times", RV_VERIFY_PAST_KEYS_MAX);
-        v->past[v->n_past++] = *key;
+        const struct rv_checkpoint_key copy = *key;        /* it may be one of those that are moved */
+
+        if (v->n_past == v->past_capacity) {
+                size_t wanted = v->past_capacity ? v->past_capacity * 2 : 8;
+                struct rv_checkpoint_key *past = reallocarray(v->past, wanted, sizeof(*past));
+
+                if (!past)
+                        return rv_error_set(v->err, rv_raise(-ENOMEM), "out of memory");
+                v->past = past;
+                v->past_capacity = wanted;
+        }
+        v->past[v->n_past++] = copy;
         return 0;
 }
 
@@ -149,12 +162,10 @@ static int begin_key(struct rv_verify *v, const struct rv_checkpoint *c)
         return rv_trace(put_in_force(v, known));
 }
 
-static bool is_given(const struct rv_verify *v, const struct rv_checkpoint_key *key)
+/* Of several keys given: that behind the one in force. */
+static const struct rv_checkpoint_key *next_given(const struct rv_verify *v)
 {
-        for (size_t i = 0; i < v->in->n_keys; i++)
-                if (is_same_key(&v->in->keys[i], key))
-                        return true;
-        return false;
+        return v->given_at + 1 < v->in->n_keys ? &v->in->keys[v->given_at + 1] : NULL;
 }
 
 static int change_key(struct rv_verify *v, const struct rv_checkpoint *c)
@@ -163,10 +174,24 @@ static int change_key(struct rv_verify *v, const struct rv_checkpoint *c)
 
         if (r != 0)
                 return tell_signature(v, r, "the next key that it names");
-        if (v->in->n_keys > 1 && !is_given(v, &c->next_key))
-                return rv__verify_fault(v, RV_VERIFY_KEY, &v->here, "the checkpoint hands over to a key that is none of those given");
+        if (v->in->n_keys > 1 && (!next_given(v) || !is_same_key(next_given(v), &c->next_key)))
+                return rv__verify_fault(v, RV_VERIFY_KEY, &v->here, "the checkpoint hands over to a key that is not the next of those given");
+        v->given_at++;
         v->out->n_rotations++;
         return rv_trace(put_in_force(v, &c->next_key));
+}
+
+/* Where a key was lost, the next one given takes over without a word of it. */
+static int check_key_in_force(struct rv_verify *v, const struct rv_checkpoint *c)
+{
+        int r = rv_checkpoint_verify(c, key_in_force(v));
+
+        if (r != RV_CHECKPOINT_E_UNSIGNED || !next_given(v) || rv_checkpoint_verify(c, next_given(v)) != 0)
+                return tell_signature(v, r, "the key in force");
+        r = put_in_force(v, next_given(v));
+        v->given_at++;
+        v->out->n_replaced++;
+        return rv_trace(r);
 }
 
 static int check_key(struct rv_verify *v, const struct rv_checkpoint *c)
@@ -174,10 +199,7 @@ static int check_key(struct rv_verify *v, const struct rv_checkpoint *c)
         const struct rv_checkpoint_key *key = key_in_force(v);
         int r;
 
-        if (!key)
-                r = begin_key(v, c);
-        else
-                r = tell_signature(v, rv_checkpoint_verify(c, key), "the key in force");
+        r = key ? check_key_in_force(v, c) : begin_key(v, c);
         key = key_in_force(v);
         if (r != 0 || !key || !c->has_next_key || is_same_key(&c->next_key, key))
                 return rv_trace(r);
@@ -190,18 +212,20 @@ static int check_key(struct rv_verify *v, const struct rv_checkpoint *c)
 static const char *read_checkpoint(const char *line, size_t n, struct rv_checkpoint *ret)
 {
         _cleanup_(rv_json_unrefp) json_t *record = rv_log_parse(line, n);
-        const json_t *size = json_object_get(record, "size"), *note = json_object_get(record, "note");
+        const json_t *size = json_object_get(record, "size"), *note = json_object_get(record, "note"),
+                     *said_root = json_object_get(record, "root");
         char root[RV_SHA256_HEX_SIZE];
 
         if (!json_is_integer(size) || json_integer_value(size) < 0 || !json_is_string(note) ||
-                strlen(rv_json_get_string(record, "root", "")) != RV_SHA256_HEX_SIZE - 1)
+                json_string_length(said_root) != RV_SHA256_HEX_SIZE - 1)
                 return "the checkpoint lacks its size, root or note";
         if (rv_checkpoint_read(json_string_value(note), json_string_length(note), ret) < 0)
                 return "the checkpoint's note is none";
         if (strcmp(ret->log_id, rv_json_get_string(record, "log_id", "")) != 0)
                 return "the checkpoint's note is one of another log";
         rv_hex(ret->root, sizeof(ret->root), root);
-        if (ret->size != (uint64_t)json_integer_value(size) || strcmp(root, rv_json_get_string(record, "root", "")) != 0)
+        if (ret->size != (uint64_t)json_integer_value(size) ||
+                memcmp(root, json_string_value(said_root), sizeof(root)) != 0)
                 return "the checkpoint's size and root are not those of its note";
         return NULL;
 }
@@ -306,7 +330,7 @@ static int check_notes(struct rv_verify *v)
 
 static int check_end(struct rv_verify *v)
 {
-        struct rv_verify_place end = { v->lines.segment, v->lines.start_offset, v->next_seq };
+        struct rv_verify_place end = { v->segment, v->lines.next_offset, v->next_seq };
 
         if (v->next_expect < v->n_expects)
                 return rv__verify_fault(v, RV_VERIFY_EXPECT, &end, "the log has %" PRIu64 " records, %" PRIu64 " were expected: its end is cut off",
@@ -317,7 +341,7 @@ static int check_end(struct rv_verify *v)
 int rv__verify_seal_end(struct rv_verify *v)
 {
         struct rv_verify_result *out = v->out;
-        struct rv_verify_place beginning = { 0 };
+        struct rv_verify_place beginning = { 0 }, end = { v->segment, v->lines.next_offset, v->next_seq };
         int r = 0;
 
         if (v->n_unknown && !v->n_past)
@@ -328,6 +352,8 @@ int rv__verify_seal_end(struct rv_verify *v)
                 r = check_end(v);
         if (r == 0)
                 r = check_notes(v);
+        if (r == 0 && v->n_past && v->in->n_keys > 1 && next_given(v))
+                r = rv__verify_fault(v, RV_VERIFY_KEY, &end, "the log ends before the last of the keys given comes into force: its end is cut off, or an earlier key went on");
         if (r == 0 && v->in->is_vouched && v->next_seq && !out->n_checkpoints)
                 r = rv__verify_fault(v, RV_VERIFY_UNSEALED, &beginning, "there is no checkpoint: nothing of this log is signed");
         rv_merkle_root(&v->tree, out->root);

@@ -193,40 +193,21 @@ static bool take_answer(struct rv_gate_client *client, struct rv_gate_message *m
         return true;
 }
 
-static ssize_t receive(int fd, struct rv_gate_message *m, int *ret_fd)
-{
-        union {
-                struct cmsghdr head;
-                char bytes[CMSG_SPACE(sizeof(int))];
-        } control = { 0 };
-        struct iovec iov = { .iov_base = m, .iov_len = sizeof(*m) };
-        /* Not CMSG_SPACE(): in its padding a second descriptor would fit. */
-        struct msghdr message = {
-                .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_LEN(sizeof(int))
-        };
-        ssize_t n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-        struct cmsghdr *c = n < 0 ? NULL : CMSG_FIRSTHDR(&message);
-
-        *ret_fd = -EBADF;
-        if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
-                memcpy(ret_fd, CMSG_DATA(c), sizeof(*ret_fd));
-        return n >= 0 && message.msg_flags & (MSG_TRUNC | MSG_CTRUNC) ? (ssize_t)sizeof(*m) + 1 : n;
-}
-
 /* One message. False: there is none for now, or ever. */
 static bool take_message(struct rv_gate_client *client)
 {
         struct rv_gate_message m;
+        int fd = -EBADF;
+        size_t n_fds;
         ssize_t n;
-        int fd;
 
-        n = receive(client->fd, &m, &fd);
+        n = rv_receive_with_fds(client->fd, &m, sizeof(m), MSG_DONTWAIT, &fd, 1, &n_fds);
         /* ECONNRESET, once: it died before it read what was sent to it. What it had said still comes. */
-        if (n < 0 && (errno == EINTR || errno == ECONNRESET))
+        if (n == -EINTR || n == -ECONNRESET)
                 return true;
-        if (n < 0 && errno == EAGAIN)
+        if (n == -EAGAIN)
                 return false;
-        if (n <= 0)
+        if (n <= 0 && n != -EBADMSG)
                 on_end(client);
         else if (n != (ssize_t)sizeof(m) || !take_answer(client, &m, fd))
                 lose_all(client, "the gate said something that is no answer");

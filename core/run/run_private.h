@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "audit/log_reader.h"
+#include "audit/log_private.h"
 #include "request/request.h"
 #include "run/classify.h"
 #include "run/outcome_read.h"

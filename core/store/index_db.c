@@ -1,15 +1,20 @@
 #include "store/index_private.h"
 
+#include "base/clock.h"
 #include "store/index_schema.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define FILE_NAME "index.sqlite"
 #define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
 #define BOOT_ID_BYTES_MAX 64
+#define PAUSE_US 1000
+#define MAPPED_PAGE_BYTES 4096u
+#define ROOM_BYTES (512u << 10)          /* for -shm, and what a few records add to -wal meanwhile */
 
 int rv__index_fail(const struct rv_index *x, struct rv_error *err, int r, const char *what)
 {
@@ -86,12 +91,46 @@ static int execute(struct rv_index *x, const char *sql, struct rv_error *err)
         return rc == SQLITE_OK ? 0 : rv__index_db_error(x, rc, err);
 }
 
+/*
+ * In this order: not even the making is synced. Where others make the same file at the same time, SQLite does not wait
+ * as it does elsewhere: it has begun to read when it finds that it is to write.
+ */
+static int set_up(struct rv_index *x, struct rv_error *err)
+{
+        static const char sql[] =
+                "PRAGMA synchronous=OFF; PRAGMA page_size=16384; PRAGMA journal_mode=WAL; PRAGMA secure_delete=OFF; PRAGMA trusted_schema=OFF;"
+                "PRAGMA cell_size_check=ON; PRAGMA cache_size=-32768; PRAGMA wal_autocheckpoint=4000; PRAGMA temp_store=MEMORY";
+        uint64_t give_up_us = rv_boot_us() + x->wait_ms * UINT64_C(1000);
+        int rc;
+
+        while (((rc = sqlite3_exec(x->db, sql, NULL, NULL, NULL)) & 0xff) == SQLITE_BUSY && rv_boot_us() < give_up_us)
+                usleep(PAUSE_US);
+        return rc == SQLITE_OK ? 0 : rv__index_db_error(x, rc, err);
+}
+
+/*
+ * SQLite sees to it that each page of -shm, which it maps, has a block on the disk. Where a block is smaller than a page
+ * (ext4 below 512 MiB) there is none for the rest of it, and to write there while the disk is full ends the process.
+ */
+static int check_room(struct rv_index *x, struct rv_error *err)
+{
+        struct statvfs fs;
+
+        if (fstatvfs(x->log->state_fd, &fs) < 0 || fs.f_frsize >= MAPPED_PAGE_BYTES ||
+                (uint64_t)fs.f_bavail * fs.f_frsize >= ROOM_BYTES)
+                return 0;
+        return rv__index_fail(x, err, rv_raise(-ENOSPC), "cannot be used");
+}
+
 static int connect_to(struct rv_index *x, struct rv_error *err)
 {
         const char *vfs = files_by_descriptor();
         char path[64];
         int rc;
 
+        rc = check_room(x, err);
+        if (rc < 0)
+                return rc;
         snprintf(path, sizeof(path), "/proc/self/fd/%d/" FILE_NAME, x->log->state_fd);
         rc = vfs ? sqlite3_open_v2(path, &x->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, vfs) : SQLITE_NOMEM;
         if (rc != SQLITE_OK)
@@ -99,9 +138,7 @@ static int connect_to(struct rv_index *x, struct rv_error *err)
         sqlite3_extended_result_codes(x->db, 1);
         sqlite3_busy_timeout(x->db, (int)x->wait_ms);
         sqlite3_db_config(x->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-        /* In this order: not even the making is synced. */
-        return execute(x, "PRAGMA synchronous=OFF; PRAGMA page_size=16384; PRAGMA journal_mode=WAL; PRAGMA secure_delete=OFF; PRAGMA trusted_schema=OFF;"
-                          "PRAGMA cell_size_check=ON; PRAGMA cache_size=-32768; PRAGMA wal_autocheckpoint=4000; PRAGMA temp_store=MEMORY", err);
+        return set_up(x, err);
 }
 
 static int get_version(struct rv_index *x, int *ret, struct rv_error *err)

@@ -40,16 +40,6 @@ static const struct rv_record_member all_members[N_MEMBERS] = {
         [VERDICT] = RV_RECORD_MEMBER("verdict"),
 };
 
-void rv__index_segment_name(uint64_t segment, char ret[RV_LOG_SEGMENT_NAME_SIZE])
-{
-        snprintf(ret, RV_LOG_SEGMENT_NAME_SIZE, "%020llu.jsonl", (unsigned long long)segment);
-}
-
-static uint64_t segment_number(const char *name)
-{
-        return strtoull(name, NULL, 10);
-}
-
 static int bind_text(sqlite3_stmt *s, int at, const struct rv_record_text *text)
 {
         return sqlite3_bind_text(s, at, text->text ? text->text : "", (int)text->n, SQLITE_STATIC);
@@ -162,7 +152,7 @@ static int find_decision(struct rv_index *x, const uint8_t id[RV__INDEX_ID_BYTES
                 *ret_broken = r > 0;
                 return r < 0 ? r : 0;
         }
-        rv__index_segment_name(place.segment, segment);
+        rv_log_segment_name(place.segment, segment);
         r = rv_log_read_line(x->log, segment, place.offset, n, &x->line, err);
         if (r < 0)
                 return rv_trace(r);
@@ -252,7 +242,7 @@ static int take_line(
 }
 
 static int read_lines(
-        struct rv_index *x, struct rv_log_reader *reader, uint64_t most, uint64_t *ret_bytes, struct rv_error *err)
+        struct rv_index *x, struct rv_lines *reader, uint64_t most, uint64_t *ret_bytes, struct rv_error *err)
 {
         struct rv__index_cursor *c = &x->cursor;
         const char *line;
@@ -260,11 +250,11 @@ static int read_lines(
         int r;
 
         while (*ret_bytes < most) {
-                r = rv_log_reader_next(reader, &line, &n, err);
+                r = rv_lines_next(reader, &line, &n, err);
                 if (r <= 0)
                         return rv_trace(r);
                 c->has_line = true;
-                c->line = (struct rv__index_place){ segment_number(reader->segment), reader->offset, n };
+                c->line = (struct rv__index_place){ rv_log_segment_first(reader->segment), reader->offset, n };
                 *ret_bytes += n + 1;
                 r = take_line(x, line, n, &c->line, err);
                 if (r != 0)
@@ -280,7 +270,7 @@ static int digest_last(struct rv_index *x, uint8_t ret[RV_SHA256_SIZE], struct r
         char segment[RV_LOG_SEGMENT_NAME_SIZE];
         int r;
 
-        rv__index_segment_name(place->segment, segment);
+        rv_log_segment_name(place->segment, segment);
         r = rv_log_read_line(x->log, segment, place->offset, place->n, &x->line, err);
         if (r <= 0)
                 return r < 0 ? rv_trace(r) : RV__INDEX_E_BROKEN;
@@ -304,7 +294,7 @@ static int check_cursor(struct rv_index *x, struct rv_error *err)
 static int fill_batch(struct rv_index *x, uint64_t most, uint64_t *ret_bytes, struct rv_error *err)
 {
         char segment[RV_LOG_SEGMENT_NAME_SIZE] = "";
-        struct rv_log_reader reader = { .fd = -EBADF };
+        struct rv_lines reader;
         const struct rv__index_cursor *c = &x->cursor;
         int r, has_more;
 
@@ -314,10 +304,11 @@ static int fill_batch(struct rv_index *x, uint64_t most, uint64_t *ret_bytes, st
         if (r != 0)
                 return r;
         if (c->has_line)
-                rv__index_segment_name(c->line.segment, segment);
-        r = rv_log_reader_open(x->log, segment, c->has_line ? c->line.offset + c->line.n + 1 : 0, &reader, err);
+                rv_log_segment_name(c->line.segment, segment);
+        r = rv_lines_begin_at(&reader, x->log->audit_fd, x->log->audit_path, segment,
+                c->has_line ? c->line.offset + c->line.n + 1 : 0, err);
         has_more = r == 0 ? read_lines(x, &reader, most, ret_bytes, err) : r;
-        rv_log_reader_close(&reader);
+        rv_lines_close(&reader);
         if (has_more < 0 || has_more > 1)
                 return has_more;
         if (!*ret_bytes)
@@ -361,7 +352,7 @@ static int is_up_to_date(struct rv_index *x, struct rv_error *err)
                 return 0;
         if (r == 0 || !c->has_line)
                 return r == 0 && !c->has_line;
-        rv__index_segment_name(c->line.segment, own);
+        rv_log_segment_name(c->line.segment, own);
         return strcmp(own, segment) == 0 && c->line.offset + c->line.n + 1 == size && check_cursor(x, NULL) == 0;
 }
 

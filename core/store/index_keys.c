@@ -173,7 +173,7 @@ static int read_record(struct rv_index *x, const struct rv__index_place *place, 
         json_t *record;
         int r;
 
-        rv__index_segment_name(place->segment, segment);
+        rv_log_segment_name(place->segment, segment);
         r = rv_log_read_line(x->log, segment, place->offset, place->n, &x->line, err);
         if (r <= 0)
                 return r < 0 ? rv_trace(r) : RV__INDEX_E_BROKEN;

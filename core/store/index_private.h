@@ -7,7 +7,8 @@
  */
 #pragma once
 
-#include "audit/log_reader.h"
+#include "audit/lines.h"
+#include "audit/log_private.h"
 #include "store/index.h"
 
 #include <sqlite3.h>
@@ -111,8 +112,6 @@ int rv__index_cursor_put(struct rv_index *x, struct rv_error *err);
 
 /* ---- index_fill.c ---- */
 
-/** rv__index_segment_name() - the name of a place's segment. Context: any. Ownership: the caller's memory. Return: none */
-void rv__index_segment_name(uint64_t segment, char ret[RV_LOG_SEGMENT_NAME_SIZE]);
 
 /**
  * rv__index_fill() - read in what was written to the log since

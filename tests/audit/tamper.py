@@ -92,12 +92,31 @@ class Tamper:
         check("another one", ("key", self.checkpoints[0]), keys=[self.foreign])
         check("a rotation to none of those given", ("key", 15), keys=[self.old, self.foreign])
         check("one of another log", ("key", 0), keys=[writer.Signer(self.place, "other", "f" * 32)])
+        check("in another order", ("key", self.n), keys=[self.new, self.old])
+        check("one more at the end", ("key", self.n), keys=[self.old, self.new, self.foreign])
+        check("one more between them", ("key", 15), keys=[self.old, self.foreign, self.new])
+        self.lost_keys()
         place = self.write()
         os.unlink(os.path.join(place, "keys/ed25519.pub"))
         self.check("keys", "none at all", place, ("key", self.checkpoints[0]), keys=[])
         place = self.write(self.log.lines[:5])
         self.check("keys", "nothing sealed, a key given", place, ("unsealed", 0))
         self.check("keys", "nothing sealed, none given", self.write(self.log.lines[:5]), True, keys=[])
+
+    def lost_keys(self):
+        """A key is lost, and another one signs on."""
+        log = writer.Log()
+        for signer in (self.old, self.old, self.new, self.new, self.foreign):
+            log.append("outcome", status="completed", code="ok", started="yes")
+            log.checkpoint(signer)
+        for name, keys, wanted in (("all of them", [self.old, self.new, self.foreign], True), ("the first", [self.old], ("key", 5)), ("the last", [self.foreign], ("key", 1)),
+                                   ("two of them", [self.old, self.new], ("key", 9)), ("without the middle one", [self.old, self.foreign], ("key", 5)),
+                                   ("the wrong order", [self.old, self.foreign, self.new], ("key", 5))):
+            self.check("lost keys", name, self.write(log.lines, ()), wanted, keys=keys)
+        log.append("outcome", status="completed", code="ok", started="yes")
+        log.checkpoint(self.new)
+        self.check("lost keys", "one that comes back", self.write(log.lines, ()), ("key", 11), keys=[self.old, self.new, self.foreign])
+        self.check("lost keys", "whoever has the old one goes on", self.write(self.log.lines[:9], ()), ("key", 9), keys=[self.old, self.new])
 
     def expectations(self):
         roots = [writer.verifier.tree_root([verifier.leaf_hash(line) for line in self.log.lines[:i]]) for i in range(self.n + 1)]
@@ -218,7 +237,8 @@ class Tamper:
         log = writer.all_kinds(self.foreign, self.foreign)
         self.check("forged", "all of it", self.write(log.lines), ("key", self.checkpoints[0]))
         note = json.loads(self.log.lines[8])["note"]
-        for name, change in (("covers itself", {"size": 9}), ("another root", {"root": "0" * 64}), ("no note", {"note": "x"}), ("no size", {"size": "8"}),
+        for name, change in (("covers itself", {"size": 9}), ("another root", {"root": "0" * 64}),
+                             ("a root and more", {"root": json.loads(self.log.lines[8])["root"] + "\0x"}), ("no note", {"note": "x"}), ("no size", {"size": "8"}),
                              ("a wrong signature", {"note": note[:-6] + ("A" if note[-6] != "A" else "B") + note[-5:]}), ("no line end", {"note": note[:-1]}),
                              ("another log's", {"note": note.replace(writer.LOG_ID, "f" * 32)})):
             record = {**json.loads(self.log.lines[8]), **change}
@@ -353,7 +373,8 @@ class Tamper:
             return
         with open(key, encoding="ascii") as f:
             key = f.read().strip()
-        self.flip(copy, [key], 11 if is_quick else 2, 0)
+        if self.options.flip:
+            self.flip(copy, [key], 11 if is_quick else 2, 0)
         self.check("reeve's own log", "whole", copy, True, keys=[])
 
 

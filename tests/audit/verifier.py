@@ -257,6 +257,7 @@ class Verifier:
         self.leaves, self.places = [], []    # of each record: its leaf; (segment, offset)
         self.log_id = self.last = None       # the last checkpoint's note
         self.past = []                       # keys that were in force; the last one is
+        self.coming = self.keys[1:]          # and those given that are to follow
         self.first_unknown = None
         self.vouched = 0                     # so many records were as somebody else says
         self.incomplete = self.n_checkpoints = 0
@@ -406,15 +407,19 @@ class Verifier:
         if result == "unsigned" and not self.past:
             self.first_unknown = self.first_unknown or self.fault_here("key", "not signed by a known key")
             return
+        if result == "unsigned" and self.coming and note.check(self.coming[0]) == "good":
+            result = "good"
+            self.past.append(self.coming.pop(0))
         if result != "good":
             raise self.fault_here("key", f"{result} by the key in force")
         if not self.past:
             if self.first_unknown and note.next_key != key:
                 raise self.first_unknown
             self.past.append(key)
-        if note.next_key and note.next_key != key:
-            if note.check(note.next_key) != "good" or (len(self.keys) > 1 and note.next_key not in self.keys):
-                raise self.fault_here("key", "the next key has not signed, or is not among those given")
+        if note.next_key and note.next_key != self.past[-1]:
+            if note.check(note.next_key) != "good" or (len(self.keys) > 1 and self.coming[:1] != [note.next_key]):
+                raise self.fault_here("key", "the next key has not signed, or is not the next of those given")
+            self.coming = self.coming[1:]
             self.past.append(note.next_key)
 
     def finish(self):
@@ -428,6 +433,8 @@ class Verifier:
         for note in self.notes:
             if all(note.check(k) != "good" for k in self.past + self.keys):
                 raise Fault("key", 0, "%020d.jsonl" % 0, 0, "an expected checkpoint that no known key has signed")
+        if self.past and self.coming:
+            raise Fault("key", len(self.leaves), *self.end, "the last of the keys given is not in force at the end")
         if self.is_vouched and not self.n_checkpoints:
             raise Fault("unsealed", 0, "%020d.jsonl" % 0, 0, "no checkpoint")
         odd = self.segments()[1]

@@ -156,17 +156,17 @@ static double replay(const struct writing *w, const char *dir, unsigned jobs)
 {
         struct rv_replay_input input = { .bundles_fd = openat(w->dir_fd, "bundles", O_RDONLY | O_DIRECTORY | O_CLOEXEC), .to_seq = UINT64_MAX, .to_us = UINT64_MAX, .jobs = jobs };
         _cleanup_(rv_replay_freep) struct rv_replay_result *result = NULL;
-        struct rv_log_files files;
+        struct rv_segments segments;
         struct rv_error err = { 0 };
         uint64_t since, n;
 
-        need(rv_log_files_open(w->dir_fd, dir, &files, &err) == 0, err.message);
-        input.files = &files;
+        need(rv_segments_open(w->dir_fd, dir, &segments, &err) == 0, err.message);
+        input.segments = &segments;
         since = rv_clock_us(CLOCK_MONOTONIC);
         need(rv_replay(&input, &result, &err) == 0, err.message);
         n = result->enforced.same.n;
         need(n && n == result->enforced.n_decisions && result->n_records == w->seq, "not all of them are the same");
-        rv_log_files_close(&files);
+        rv_segments_fini(&segments);
         rv_close(input.bundles_fd);
         return rate(n, since);
 }
@@ -199,13 +199,13 @@ static void measure(struct writing *w, const char *dir)
 
 static void remove_log(int dir_fd)
 {
-        struct rv_log_files files;
+        struct rv_segments segments;
 
-        if (rv_log_files_open(dir_fd, "", &files, NULL) < 0)
+        if (rv_segments_open(dir_fd, "", &segments, NULL) < 0)
                 return;
-        for (size_t i = 0; i < files.n_files; i++)
-                unlinkat(dir_fd, files.files[i].name, 0);
-        rv_log_files_close(&files);
+        for (size_t i = 0; i < segments.n; i++)
+                unlinkat(dir_fd, segments.all[i].name, 0);
+        rv_segments_fini(&segments);
 }
 
 int main(int argc, char **argv)

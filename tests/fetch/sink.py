@@ -118,6 +118,19 @@ def slow(reeve, top):
     check("the answer comes before", time.monotonic() - began < 0.5 and q.poll() is None, time.monotonic() - began)
     q.communicate()
 
+def hanging(reeve, top):
+    """One run waits for a sink that hangs; those that follow leave it alone for a while."""
+    p = Place(reeve, top, "hanging")
+    p.sink(to=p.command("ship", "sleep 30"), timeout="1200ms")
+    check("the first finds out", p.reject()[0] == 2)
+    began = time.monotonic()
+    status, _, err = p.reject()
+    check("the next does not wait", status == 2 and time.monotonic() - began < 1, time.monotonic() - began)
+    check("and says so", err.count("reeve: warning:") == 1 and "took too long" in err and "tried again in" in err and "not delivered" in err, err)
+    p.command("ship", "cat >>received.jsonl")
+    check("audit send does", p.send()[0] == 0 and p.received() == p.log())
+    check("and then all is as it was", "warning" not in p.reject()[2] and p.received() == p.log())
+
 def behind(reeve, top):
     for how in ("deny", "wait"):
         p = Place(reeve, top, "behind-" + how)
@@ -289,7 +302,7 @@ def main():
     reeve = os.path.abspath(sys.argv[1])
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as top:
         os.chmod(top, 0o755)
-        for f in (file_sink, failing, slow, behind, wait_for_another, https, crash, at_once, unconfigured):
+        for f in (file_sink, failing, slow, hanging, behind, wait_for_another, https, crash, at_once, unconfigured):
             f(reeve, top)
         print(much(reeve, top))
     return 1 if failures else 0

@@ -33,9 +33,7 @@ static void check_result(const struct rv_replay_result *r)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        static struct rv_log_file file = { .name = "00000000000000000000.jsonl" };
-        static const struct rv_log_files files = { .dir_fd = -EBADF, .path = "audit", .files = &file, .n_files = 1 };
-        const struct rv_log_lines where = { .of = &files };
+        static const struct rv_lines where = { .segment = "00000000000000000000.jsonl" };
         struct rv_bundle_file lua = { "policy.lua", candidate_policy, strlen(candidate_policy), NULL };
         struct rv_bundle candidate = { .files = &lua, .n_files = 1 };
         struct rv_replay_input input = { .bundles_fd = -EBADF, .to_seq = UINT64_MAX, .to_us = UINT64_MAX, .jobs = 1 };

@@ -95,12 +95,12 @@ static int expect(const void *data, size_t size, int n_sent)
         uint32_t kind = 0;
         bool is_sign_kind;
 
+        if (n_sent > RV_SPAWN_FD_MAX_)
+                return -EBADMSG;
         if (size == 0)
                 return 0;
         memcpy(&kind, data, RV_MIN(size, sizeof(kind)));
         is_sign_kind = kind >= RV_SIGN_QUERY && kind < RV_SIGN_KIND_MAX_;
-        if (n_sent > RV_SPAWN_FD_MAX_)
-                return -EBADMSG;
         if (size == sizeof(struct rv_spawn_request) && !is_sign_kind)
                 return REQUEST_SPAWN;
         return size == sizeof(struct rv_sign_request) && is_sign_kind ? REQUEST_SIGN : -EBADMSG;
@@ -121,7 +121,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         send_message(pair[0], in.data, in.size, n_sent);
         r = request_receive(pair[1], &q, got.fds, &n_fds);
         FUZZ_CHECK(got.before == 0x5a5a5a5a && got.after == 0x5a5a5a5a && n_fds >= 0 && n_fds <= RV_SPAWN_FD_MAX_);
-        FUZZ_CHECK(n_fds == RV_MIN(n_sent, (int)RV_SPAWN_FD_MAX_), "%d descriptors of %d", n_fds, n_sent);
+        FUZZ_CHECK(n_fds == (n_sent > RV_SPAWN_FD_MAX_ || in.size > sizeof(q) ? 0 : n_sent), "%d descriptors of %d", n_fds, n_sent);
         for (int i = 0; i < n_fds; i++)
                 FUZZ_CHECK(fcntl(got.fds[i], F_GETFD) == FD_CLOEXEC && close(got.fds[i]) == 0);
         /* No more came in than were told of. */

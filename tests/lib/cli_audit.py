@@ -147,6 +147,13 @@ def export(cli):
           and f"size {len(lines)}, root {root_of(lines).hex()}, last hash {hashlib.sha256(lines[-1]).hexdigest()}" in err, err)
     status, out, err = cli.run("audit", "export", "--format", "jsonl", "--tenant", "other", "state")
     check("of one tenant", out.split(b"\n")[:-1] == [l for l in lines if json.loads(l).get("tenant") == "other"] and f"of the {len(lines)}" in err, err)
+    state = cli.copy("gap")
+    for name, text in (("00000000000000000000.jsonl", lines[:2]), ("00000000000000000003.jsonl", lines[3:])):
+        with open(os.path.join(cli.place, state, "audit", name), "wb") as f:
+            f.write(b"\n".join(text) + b"\n")
+    status, out, err = cli.run("audit", "export", "--format", "jsonl", state)
+    check("a log with a gap is not the whole one", status == 2 and out.count(b"\n") == len(lines) - 1 and "record 3 stands where record 2 should be" in err
+          and "root" not in err, (status, err))
     state = cli.copy("formulas")
     cli.append(state, "rejected", run_id="f" * 32, tenant="=1+1", principal='say "hi", you\r\n', request_id="@x", trace_id="-1", message="+2", cause="\tx")
     status, _, err = cli.run("audit", "export", "--format", "csv", "--output", "out.csv", state)
@@ -201,6 +208,28 @@ def replay_finds(cli):
     check("with the chain too", status == 2, (status, out))
 
 
+def places(cli):
+    """What cannot be read, and a key in a directory that is its owner's alone."""
+    for words in (["verify", "nowhere"], ["verify", "hello.py"], ["prove", "0", "nowhere"]):
+        status, _, err = cli.audit(*words)
+        check(f"{words} cannot be read", status == 125 and err.startswith("reeve: "), (status, err))
+    check("no configuration", cli.audit("verify", "--config", "nowhere.yaml")[0] == 2, "")
+    for words in (["verify"], ["reconcile"], ["show"], ["replay"], ["export", "--format", "csv"], ["prove", "0"]):
+        check(f"{words} of a directory without a log", cli.audit(*words, "bundle")[0] == 2, "")
+    state = cli.copy("with-pipe")
+    last = cli.segment(state)
+    os.rename(last, last + ".old")
+    os.mkfifo(last)
+    for words in (["reconcile"], ["verify"], ["show"], ["replay"], ["export", "--format", "csv"]):
+        status, _, err = cli.audit(*words, state)
+        check(f"{words} of a pipe", status == 2, (status, err))
+    cli.write("key.yaml", f"state_dir: {cli.place}/keyed\naudit: {{ key: {cli.place}/secrets/audit.key }}\n")
+    os.mkdir(os.path.join(cli.place, "secrets"), 0o700)
+    check("a key elsewhere", cli.audit("keygen", "--config", "key.yaml")[0] == 0 and cli.audit("checkpoint", "--config", "key.yaml")[0] == 0, "")
+    status, out, err = cli.audit("verify", "--config", "key.yaml")
+    check("is found", status == 0 and "the log is good" in out, (status, out, err))
+
+
 def usage(cli):
     for words in (["replay", "--fail-on", "allow", "state"], ["replay", "--candidate", "candidate", "--fail-on", "other", "state"], ["replay", "--jobs", "0", "state"],
                   ["replay", "--from", "x", "state"], ["replay", "--candidate", "nowhere", "state"], ["replay", "--nope"], ["replay", "a", "b"], ["replay", "nowhere"],
@@ -219,7 +248,7 @@ def main():
         cli = Cli(reeve, place)
         fill(cli)
         if not failures:
-            for f in (show, show_is_careful, export, replay, replay_finds, usage):
+            for f in (show, show_is_careful, export, replay, replay_finds, places, usage):
                 f(cli)
     return 1 if failures else 0
 

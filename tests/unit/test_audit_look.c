@@ -1,5 +1,5 @@
 /* What looks at single places of a log: members of a line, one line again, the log's end; and the record that is appended only if. */
-#include "audit/log_reader.h"
+#include "audit/log_private.h"
 #include "audit/record_scan.h"
 
 #include "test_audit_common.h"

@@ -103,19 +103,19 @@ static inline void append_decision(struct rv_log *log, json_t *take_body)
 static inline struct rv_replay_result *replay(void **state, struct rv_replay_input input)
 {
         struct rv_replay_result *result = NULL;
-        struct rv_log_files files;
+        struct rv_segments segments;
         struct rv_error err = { 0 };
         int dir_fd = open(in_state(state, "audit"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-        assert_int_equal(rv_log_files_open(dir_fd, "audit", &files, &err), 0);
-        input.files = &files;
+        assert_int_equal(rv_segments_open(dir_fd, "audit", &segments, &err), 0);
+        input.segments = &segments;
         input.bundles_fd = open(in_state(state, "bundles"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         input.to_seq = input.to_seq ? input.to_seq : UINT64_MAX;
         input.to_us = input.to_us ? input.to_us : UINT64_MAX;
         input.jobs = input.jobs ? input.jobs : 1;
         if (rv_replay(&input, &result, &err) < 0)
                 fail_msg("%s", err.message);
-        rv_log_files_close(&files);
+        rv_segments_fini(&segments);
         rv_close(input.bundles_fd);
         close(dir_fd);
         return result;

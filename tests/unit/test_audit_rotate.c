@@ -3,7 +3,7 @@
  * with --wrap for what rotation asks of the system, so that each of these calls can fail once.
  */
 #include "audit/live.h"
-#include "audit/log_reader.h"
+#include "audit/lines.h"
 #include "audit/recover.h"
 
 #include "test_audit_segments.h"
@@ -459,12 +459,12 @@ static void notes_across_segments(void **state)
 static void read_while_written(void **state)
 {
         _cleanup_(rv_log_closep) struct rv_log *log = open_small(state, 400);
-        struct rv_log_reader reader;
+        struct rv_lines reader;
         uint64_t seen = 0;
         pid_t pid;
         int status;
 
-        assert_int_equal(rv_log_reader_open(log, "", 0, &reader, NULL), 0);
+        rv_lines_begin(&reader, log->audit_fd, log->audit_path);
         pid = fork();
         if (pid == 0) {
                 _cleanup_(rv_log_closep) struct rv_log *own = open_small(state, 400);
@@ -477,7 +477,7 @@ static void read_while_written(void **state)
                 const char *line;
                 char want[64];
                 size_t n;
-                int r = rv_log_reader_next(&reader, &line, &n, NULL);
+                int r = rv_lines_next(&reader, &line, &n, NULL);
 
                 assert_true(r >= 0);
                 if (r == 0)
@@ -486,7 +486,7 @@ static void read_while_written(void **state)
                 if (!memmem(line, n, want, strlen(want)))
                         fail_msg("record %llu is left out", (unsigned long long)seen - 1);
         }
-        rv_log_reader_close(&reader);
+        rv_lines_close(&reader);
         assert_int_equal(waitpid(pid, &status, 0), pid);
         assert_int_equal(status, 0);
 }

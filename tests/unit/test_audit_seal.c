@@ -411,6 +411,71 @@ static void a_wrong_edge_is_made_anew(void **state)
         end(seal, log);
 }
 
+/* The whole of a file, with one piece of text in another's place. */
+static void lie(void **state, const char *name, const char *old, const char *new)
+{
+        _cleanup_(rv_buf_fini) struct rv_buf text = { 0 }, lied = { 0 };
+        char *at;
+
+        assert_int_equal(rv_read_file_at(AT_FDCWD, in_state(state, name), 8192, &text), 0);
+        at = strstr(text.data, old);
+        assert_non_null(at);
+        rv_buf_append(&lied, text.data, (size_t)(at - text.data));
+        rv_buf_puts(&lied, new);
+        rv_buf_puts(&lied, at + strlen(old));
+        assert_int_equal(rv_write_file(in_state(state, name), lied.data, lied.size, 0600, false), 0);
+}
+
+/* What is kept of the tree leads to a size that the log does not have, whatever the signer remembers. */
+static void a_wrong_size_is_made_anew(void **state)
+{
+        for (unsigned i = 0; i < 3; i++) {
+                struct rv_log *log = open_log(state);
+                struct rv_seal *seal = begin(log);
+
+                add(log, 16, true);
+                start(seal, RV_SEAL_NEW, 0);
+                rv_seal_free(seal);
+                lie(state, "audit/tree", "reeve tree 1\n16 ", i & 1 ? "reeve tree 1\n32 " : "reeve tree 1\n8 ");
+                assert_int_equal(rv_seal_new(log, &host, sign, NULL, &seal), 0);
+                add(log, 2, true);
+                if (i)
+                        rv_seal_prepare(seal);
+                start(seal, RV_SEAL_NEW, 0);
+                assert_int_equal(check_checkpoints(state, log, 19), 2);
+                end(seal, log);
+                assert_int_equal(unlink(in_state(state, SEGMENT)), 0);
+                assert_int_equal(unlink(in_state(state, "audit/tree")), 0);
+        }
+}
+
+/* A signer that remembers nothing cannot find fault with it, and is not shown it. */
+static void a_new_signer_is_shown_the_log(void **state)
+{
+        for (unsigned i = 0; i < 2; i++) {
+                struct rv_log *log = open_log(state);
+                struct rv_seal *seal = begin(log);
+                _cleanup_(rv_buf_fini) struct rv_buf text = { 0 };
+
+                add(log, 20, true);
+                start(seal, RV_SEAL_NEW, 0);
+                end(seal, log);
+                assert_int_equal(rv_read_file_at(AT_FDCWD, in_state(state, "audit/tree"), 8192, &text), 0);
+                text.data[text.size - 2] = text.data[text.size - 2] == 'a' ? 'b' : 'a';
+                assert_int_equal(rv_write_file(in_state(state, "audit/tree"), text.data, text.size, 0600, false), 0);
+                log = open_log(state);
+                seal = begin(log);
+                add(log, 2, true);
+                if (i)
+                        rv_seal_prepare(seal);
+                start(seal, RV_SEAL_NEW, 0);
+                assert_int_equal(check_checkpoints(state, log, 23), 2);
+                end(seal, log);
+                assert_int_equal(unlink(in_state(state, SEGMENT)), 0);
+                assert_int_equal(unlink(in_state(state, "audit/tree")), 0);
+        }
+}
+
 static void no_signer(void **state)
 {
         struct rv_log *log = open_log(state);
@@ -522,6 +587,8 @@ int main(void)
                 TMP(a_later_one_came_first),
                 TMP(a_signer_that_is_elsewhere),
                 TMP(a_wrong_edge_is_made_anew),
+                TMP(a_wrong_size_is_made_anew),
+                TMP(a_new_signer_is_shown_the_log),
                 TMP(no_signer),
                 TMP(a_signer_that_is_late),
                 TMP(one_after_the_other),

@@ -481,6 +481,31 @@ static void time_ends_between_batches(void **state)
         assert_true(check_order(state, 5000) >= 5000);
 }
 
+/* A sink that hangs is left alone for a while; one that fails at once is not, nor one that has delivered something. */
+static void rest_after_a_hang(void **state)
+{
+        _cleanup_(rv_log_closep) struct rv_log *log = open_log(state);
+        struct rv_config_sink c = config_of(state, "command", "ship");
+        char last[RV_ERROR_MESSAGE_MAX];
+
+        append_text(log, "outcome", 10);
+        assert_int_equal(rv_sink_rest_us(log), 0);
+        write_script(state, "ship", "cat >/dev/null; exit 1");
+        assert_true(attempt(&c, log, NULL, NULL) < 0);
+        assert_int_equal(rv_sink_rest_us(log), 0);
+        write_script(state, "ship", "sleep 30");
+        c.timeout_ms = 1100;
+        assert_int_equal(attempt(&c, log, NULL, NULL), -ETIMEDOUT);
+        assert_true(rv_sink_rest_us(log) > 10000000 && rv_sink_rest_us(log) < 60000000);
+        assert_int_equal(rv_sink_last_error(log, last, sizeof(last)), 0);
+        assert_true(strstr(last, "took too long") && !strchr(last, '\n'));
+        write_script(state, "ship", "cat >out");
+        deliver(&c, log);
+        assert_int_equal(rv_sink_rest_us(log), 0);
+        assert_int_equal(rv_write_file(in_state(state, "audit/sending"), "x\n99999999999999999 1000000\n", 28, 0600, false), 0);
+        assert_int_equal(rv_sink_rest_us(log), 0);
+}
+
 static void name_has_no_secret(void **state)
 {
         static const char *const rows[][2] = {
@@ -532,6 +557,7 @@ int main(void)
                 TMP(many_at_once),
                 TMP(who_finds_the_lock_taken_leaves),
                 TMP(time_ends_between_batches),
+                TMP(rest_after_a_hang),
                 TMP(name_has_no_secret),
                 TMP(header_file),
         };

@@ -104,6 +104,22 @@ static void a_later_key_vouches_for_what_is_before(void **state)
         assert_int_equal(run.result.fault.seq, 5);
 }
 
+/* A key that is changed every day for months. */
+static void keys_without_number(void **state)
+{
+        struct rv_log *log = open_log(state);
+        char id[RV_LOG_ID_SIZE];
+        struct run run = { 0 };
+
+        memcpy(id, rv_log_id(log), sizeof(id));
+        append_text(log, "gap", 1);
+        for (uint8_t i = 1; i <= 150; i++)
+                seal(state, log, i, i, i + 1);
+        rv_log_close(log);
+        assert_int_equal(verify(state, &run, id, "\x01"), 0);
+        assert_int_equal(run.result.n_rotations, 150);
+}
+
 static void the_old_key_signs_no_more(void **state)
 {
         struct rv_log *log = open_log(state);
@@ -301,6 +317,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 TMP(a_good_log_is_described),
                 TMP(a_later_key_vouches_for_what_is_before),
+                TMP(keys_without_number),
                 TMP(the_old_key_signs_no_more),
                 TMP(the_next_key_has_to_sign),
                 TMP(the_place_is_named),

@@ -7,6 +7,7 @@
 #include "test_audit_common.h"
 
 #include <limits.h>
+#include <sqlite3.h>
 #include <sys/wait.h>
 
 static uint64_t chance_state;
@@ -209,6 +210,36 @@ static void broken_in_any_way(void **state)
                 expect(&found, RV_INDEX_DONE, 1);
                 assert_int_equal(n_made, 0);
         }
+}
+
+/* Another process has made the file and is about to make more of it: that is waited for. */
+static void being_made(void **state)
+{
+        _cleanup_(rv_log_closep) struct rv_log *log = open_log(state);
+        struct rv_index_key found;
+        int ready[2], status;
+        pid_t pid;
+        char c;
+
+        assert_int_equal(pipe(ready), 0);
+        pid = fork();
+        if (pid == 0) {
+                sqlite3 *db = NULL;
+
+                if (sqlite3_open(index_file(state, ""), &db) != SQLITE_OK || sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK ||
+                    write(ready[1], "x", 1) != 1)
+                        _exit(1);
+                usleep(200000);
+                _exit(0);
+        }
+        assert_int_equal(read(ready[0], &c, 1), 1);
+        decide(log, 1, 1, 1, "allow", NULL);
+        found = find_once(log, 1, NULL);
+        expect(&found, RV_INDEX_OPEN, 1);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
+        close(ready[0]);
+        close(ready[1]);
 }
 
 /* An outcome whose decision the index does not know any more. */
@@ -522,6 +553,7 @@ int main(void)
                 TMP(the_life_of_a_key),
                 TMP(a_second_stage),
                 TMP(broken_in_any_way),
+                TMP(being_made),
                 TMP(broken_before_an_outcome),
                 TMP(another_log),
                 TMP(a_shorter_log),

@@ -33,6 +33,8 @@ struct audit_place {
         int audit_fd;            /* of the directory with the segments */
         int state_fd;            /* or -EBADF */
         char *key_pub;           /* where the configuration says that the verifier key lies; NULL: beside the log */
+        struct rv_buf key_text;  /* what that file holds, */
+        int key_status;          /* or -errno */
 };
 
 /**
@@ -45,7 +47,7 @@ struct audit_place {
  *
  * Context:   start of a command
  * Ownership: release with audit_place_close(), also after a failure
- * Return:    0; -errno: @err says what, why and what to do
+ * Return:    0; -errno: @err says what, why and what to do; @ret->path is NULL if it was not come to look at a log
  */
 int audit_place_open(const char *config, const char *dir, struct audit_place *ret, struct rv_error *err);
 

@@ -2,7 +2,7 @@
 #include "audit_record.h"
 #include "audit_select.h"
 
-#include "audit/log_files.h"
+#include "audit/lines.h"
 #include "audit/log_private.h"
 #include "audit/merkle.h"
 #include "base/fd.h"
@@ -31,7 +31,8 @@ static const char help[] =
         "  --config FILE      the configuration\n"
         "\n"
         "A TIME is as in RFC 3339, or 24h (ago), or Unix seconds.\n"
-        "Exit status: 0, 2 a corrupt log or usage, 125 the export could not be written.\n";
+        "Exit status: 0, 2 a corrupt log, records that are missing, or usage, 125 the export could not be\n"
+        "written.\n";
 
 enum { OPT_FORMAT = 256, OPT_SINCE, OPT_UNTIL, OPT_TENANT, OPT_OUTPUT, OPT_CONFIG };
 
@@ -49,7 +50,9 @@ struct export {
         int fd;
         struct rv_buf row;
         /* Of what was written, and of the whole log. */
-        uint64_t n, first_seq, last_seq, n_log;
+        uint64_t n, first_seq, last_seq, n_log, next_seq;
+        bool has_gap;
+        uint64_t gap_at, gap_seq;         /* the first record that is not there, and the one in its place */
         struct rv_merkle tree;
         char last_sha256[RV_SHA256_HEX_SIZE];
         char log_id[RV_LOG_ID_SIZE];
@@ -175,6 +178,17 @@ static int export_record(struct export *e, const struct audit_record *r, const c
         return ret;
 }
 
+/* Segments may have been moved away, or records left out. */
+static void look_for_gap(struct export *e, uint64_t seq)
+{
+        if (seq != e->next_seq && !e->has_gap) {
+                e->has_gap = true;
+                e->gap_at = e->next_seq;
+                e->gap_seq = seq;
+        }
+        e->next_seq = seq + 1;
+}
+
 static int export_line(struct export *e, const char *line, size_t n)
 {
         struct audit_record record;
@@ -187,6 +201,7 @@ static int export_line(struct export *e, const char *line, size_t n)
         rv_merkle_leaf(line, n, leaf);
         rv_merkle_push(&e->tree, leaf);
         rv_sha256_hex(line, n, e->last_sha256);
+        look_for_gap(e, record.seq_number);
         if (e->n_log++ == 0)
                 snprintf(e->log_id, sizeof(e->log_id), "%.*s", (int)RV_MIN(rv_span_string(record.log_id).n, sizeof(e->log_id)), rv_span_string(record.log_id).text ? rv_span_string(record.log_id).text : "");
         return export_record(e, &record, e->last_sha256);
@@ -204,18 +219,23 @@ static void print_trailer(const struct export *e)
                     (unsigned long long)e->last_seq, (unsigned long long)e->n_log, e->log_id);
         else
                 say("exported 0 records, of the %llu of log %s", (unsigned long long)e->n_log, e->log_id);
+        if (e->has_gap) {
+                say("audit export: this is not the whole log: record %llu stands where record %llu should be; `reeve audit verify` tells more",
+                    (unsigned long long)e->gap_seq, (unsigned long long)e->gap_at);
+                return;
+        }
         say("the whole log: size %llu, root %s, last hash %s", (unsigned long long)e->n_log, hex, e->last_sha256);
 }
 
 static int export_log(struct export *e, const struct audit_place *place, struct rv_error *err)
 {
-        struct rv_log_files files;
-        struct rv_log_lines lines = { .fd = -EBADF };
+        struct rv_segments segments;
+        struct rv_lines lines = { .fd = -EBADF };
         const char *line;
         size_t n;
         int r;
 
-        r = rv_log_files_open(place->audit_fd, place->path, &files, err);
+        r = rv_segments_open(place->audit_fd, place->path, &segments, err);
         if (r < 0)
                 return r;
         if (e->is_csv) {
@@ -224,15 +244,15 @@ static int export_log(struct export *e, const struct audit_place *place, struct 
                 e->row.size = 0;
         }
         if (r == 0)
-                r = rv_log_lines_open(&files, 0, files.size, &lines, err);
-        while (r == 0 && (r = rv_log_lines_next(&lines, &line, &n, err)) > 0) {
+                r = rv_lines_begin_range(&lines, &segments, 0, segments.size, err);
+        while (r == 0 && (r = rv_lines_next(&lines, &line, &n, err)) > 0) {
                 r = export_line(e, line, n);
                 if (r == -EINVAL && !e->write_error)
-                        rv_error_set(err, r, "%s/%s, byte %llu: is no record; `reeve audit verify` tells more", place->path, files.files[lines.file].name,
+                        rv_error_set(err, r, "%s/%s, byte %llu: is no record; `reeve audit verify` tells more", place->path, lines.segment,
                                      (unsigned long long)lines.offset);
         }
-        rv_log_lines_close(&lines);
-        rv_log_files_close(&files);
+        rv_lines_close(&lines);
+        rv_segments_fini(&segments);
         return r;
 }
 
@@ -322,7 +342,7 @@ int audit_export(int argc, char **argv)
         rv_buf_fini(&e.row);
         if (r == 0) {
                 print_trailer(&e);
-                return 0;
+                return e.has_gap ? EXIT_USAGE : 0;
         }
         if (e.write_error)
                 say("audit export: cannot write to %s: %s; what is there is not complete", e.output ? e.output : "standard output", strerror(-e.write_error));

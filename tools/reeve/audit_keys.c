@@ -6,12 +6,17 @@
 #include <fcntl.h>
 #include <string.h>
 
+static int parse_key(const struct rv_buf *text, struct rv_checkpoint_key *ret)
+{
+        return rv_checkpoint_key_read(text->data ? text->data : "", text->size, ret);
+}
+
 static int read_key(int dir_fd, const char *name, struct rv_checkpoint_key *ret)
 {
         _cleanup_(rv_buf_fini) struct rv_buf text = { 0 };
         int r = rv_read_file_at(dir_fd, name, RV_CHECKPOINT_VERIFIER_SIZE, &text);
 
-        return r < 0 ? r : rv_checkpoint_key_read(text.data ? text.data : "", text.size, ret);
+        return r < 0 ? r : parse_key(&text, ret);
 }
 
 int audit_key_add(struct audit_keys *keys, const char *text, struct rv_error *err)
@@ -37,8 +42,12 @@ int audit_key_add(struct audit_keys *keys, const char *text, struct rv_error *er
 int audit_key_beside(struct audit_keys *keys, const struct audit_place *place, struct rv_error *err)
 {
         const char *name = place->key_pub ? place->key_pub : place->state_fd >= 0 ? "keys/ed25519.pub" : "../keys/ed25519.pub";
-        int r = read_key(place->state_fd >= 0 ? place->state_fd : place->audit_fd, name, &keys->keys[0]);
+        int r = place->key_status;
 
+        if (!place->key_pub)
+                r = read_key(place->state_fd >= 0 ? place->state_fd : place->audit_fd, name, &keys->keys[0]);
+        else if (r == 0)
+                r = parse_key(&place->key_text, &keys->keys[0]);
         if (r == -ENOENT || r == -ENOTDIR || (r == -EACCES && !place->key_pub))
                 return 0;
         if (r < 0)

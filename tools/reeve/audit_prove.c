@@ -1,6 +1,7 @@
 #include "audit.h"
 
 #include "audit/lines.h"
+#include "audit/log_private.h"
 #include "audit/proof_json.h"
 #include "audit/record_form.h"
 
@@ -105,11 +106,12 @@ struct proving {
         rv_merkle_hash checkpoint_root;          /* of that many records, as they are */
 };
 
-static int cannot_read(const struct proving *p, int r, struct rv_error *err)
+/* The log's @at-th line. The log ends where a segment is missing. */
+static int next_line(struct rv_lines *lines, uint64_t at, const char **ret_line, size_t *ret_n, struct rv_error *err)
 {
-        if (r == -EMSGSIZE)
-                return rv_error_set(err, -EBADMSG, "%s: a line is longer than any record; `reeve audit verify` tells where", p->place->path);
-        return rv_error_set(err, r, "cannot read %s: %s", p->place->path, strerror(-r));
+        int r = rv_lines_next(lines, ret_line, ret_n, err);
+
+        return r > 0 ? lines->offset > 0 || rv_log_segment_first(lines->segment) == at : r;
 }
 
 /* Is it a better checkpoint than the one that is held? Of the wanted size, else the newest that covers it. */
@@ -149,12 +151,11 @@ static int look_through(struct proving *p, struct rv_error *err)
         size_t n;
         int r;
 
-        rv_lines_begin(&lines, p->place->audit_fd);
-        while ((r = rv_lines_next(&lines, &line, &n)) > 0)
+        rv_lines_begin(&lines, p->place->audit_fd, p->place->path);
+        for (; (r = next_line(&lines, p->n_records, &line, &n, err)) > 0; p->n_records++)
                 look_for_checkpoint(p, line, n);
-        p->n_records = lines.next;
         rv_lines_close(&lines);
-        return r < 0 ? cannot_read(p, r, err) : 0;
+        return r;
 }
 
 static int keep_record(struct proving *p, const char *line, size_t n, struct rv_error *err)
@@ -187,8 +188,8 @@ static int read_leaves(struct proving *p, uint64_t n_leaves, struct rv_error *er
         size_t n;
         int r = 0;
 
-        rv_lines_begin(&lines, p->place->audit_fd);
-        while (r >= 0 && tree.size < n_leaves && (r = rv_lines_next(&lines, &line, &n)) > 0) {
+        rv_lines_begin(&lines, p->place->audit_fd, p->place->path);
+        while (r >= 0 && tree.size < n_leaves && (r = next_line(&lines, tree.size, &line, &n, err)) > 0) {
                 rv_merkle_leaf(line, n, leaf);
                 if (tree.size == 0 && !rv_record_form(line, n, &form))
                         memcpy(p->file.log_id, form.log_id.text, RV_LOG_ID_SIZE - 1);
@@ -208,7 +209,7 @@ static int read_leaves(struct proving *p, uint64_t n_leaves, struct rv_error *er
         }
         rv_lines_close(&lines);
         if (r < 0)
-                return err->code ? err->code : cannot_read(p, r, err);
+                return r;
         return tree.size < n_leaves ? rv_error_set(err, -EBADMSG, "%s: the log was cut short while it was read", p->place->path) : 0;
 }
 
@@ -271,7 +272,8 @@ int audit_prove(int argc, char **argv)
                 r = print_json(json, "the proof");
         } else {
                 say("%s: %s", COMMAND, err.message);
-                r = r == -ENOMEM || r == -EIO ? EXIT_REEVE : EXIT_USAGE;
+                r = (place.audit_fd < 0 && place.path) || r == -ENOMEM || r == -EIO || r == -EACCES ? EXIT_REEVE
+                                                                                                    : EXIT_USAGE;
         }
         rv_proof_file_fini(&p.file);
         audit_place_close(&place);

@@ -85,7 +85,11 @@ int audit_reconcile(int argc, char **argv)
                         dir = argv[i];
         }
         if (audit_place_open(config, dir, &place, &err) < 0 || reconcile(&place, on_found, &out, &counts, &err) < 0) {
-                say("%s", err.message);
+                say("audit reconcile: %s", err.message);
+                return EXIT_USAGE;
+        }
+        if (!counts.records && place.state_fd < 0) {
+                say("audit reconcile: %s: there is no log: not one record in it", place.path);
                 return EXIT_USAGE;
         }
         return finish(&out, &counts);

@@ -188,7 +188,7 @@ static int verify(struct replay_options *o, const struct audit_place *place, str
 static int run(
         struct replay_options *o, const struct audit_place *place, struct rv_replay_result **ret, struct rv_error *err)
 {
-        struct rv_log_files files;
+        struct rv_segments segments;
         int r;
 
         if (o->input.bundles_fd < 0)
@@ -196,12 +196,12 @@ static int run(
                                                            : openat(place->audit_fd, "../bundles", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         r = verify(o, place, err);
         if (r == 0)
-                r = rv_log_files_open(place->audit_fd, place->path, &files, err);
+                r = rv_segments_open(place->audit_fd, place->path, &segments, err);
         if (r < 0)
                 return r;
-        o->input.files = &files;
+        o->input.segments = &segments;
         r = rv_replay(&o->input, ret, err);
-        rv_log_files_close(&files);
+        rv_segments_fini(&segments);
         return r;
 }
 

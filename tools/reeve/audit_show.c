@@ -2,7 +2,7 @@
 #include "audit_runs.h"
 #include "audit_select.h"
 
-#include "audit/log_files.h"
+#include "audit/lines.h"
 #include "audit/log_private.h"
 
 #include <getopt.h>
@@ -235,32 +235,32 @@ static int show_record(struct show *show, struct audit_runs *runs, const struct 
 static int show_log(struct show *show, const struct audit_place *place, struct rv_error *err)
 {
         struct audit_runs runs = { .filter = show->filter, .tell = on_entry, .ctx = show };
-        struct rv_log_files files;
+        struct rv_segments segments;
         struct audit_record record;
-        struct rv_log_lines lines = { .fd = -EBADF };
+        struct rv_lines lines = { .fd = -EBADF };
         const char *line;
         size_t n;
         int r;
 
-        r = rv_log_files_open(place->audit_fd, place->path, &files, err);
+        r = rv_segments_open(place->audit_fd, place->path, &segments, err);
         if (r < 0)
                 return r;
         r = audit_runs_init(&runs);
         if (r == 0)
-                r = rv_log_lines_open(&files, 0, files.size, &lines, err);
-        while (r == 0 && (r = rv_log_lines_next(&lines, &line, &n, err)) > 0) {
+                r = rv_lines_begin_range(&lines, &segments, 0, segments.size, err);
+        while (r == 0 && (r = rv_lines_next(&lines, &line, &n, err)) > 0) {
                 r = audit_record_read(line, n, &record);
                 if (r == 0)
                         r = show_record(show, &runs, &record);
                 if (r == -EINVAL)
-                        rv_error_set(err, r, "%s/%s, byte %llu: is no record; `reeve audit verify` tells more", place->path, files.files[lines.file].name,
+                        rv_error_set(err, r, "%s/%s, byte %llu: is no record; `reeve audit verify` tells more", place->path, lines.segment,
                                      (unsigned long long)lines.offset);
         }
-        rv_log_lines_close(&lines);
+        rv_lines_close(&lines);
         if (r == 0)
                 r = audit_runs_end(&runs);
         audit_runs_fini(&runs);
-        rv_log_files_close(&files);
+        rv_segments_fini(&segments);
         return r < 0 ? r : 0;
 }
 

@@ -20,8 +20,8 @@ static const char help[] =
         "\n"
         "  --key KEY|FILE     the key that signs checkpoints (reeve/LOG_ID+HASH+KEY), or its file. Hands\n"
         "                     over to others as the log says. More than one: in the order in which they\n"
-        "                     were in force, and no other may be. Without it keys/ed25519.pub beside the\n"
-        "                     log, for which nothing outside vouches\n"
+        "                     came into force, all of them and no other. Without it keys/ed25519.pub\n"
+        "                     beside the log, for which nothing outside vouches\n"
         "  --expect SIZE:ROOT the log's first SIZE records have this root (hex or base64), known from\n"
         "                     elsewhere; or the file of a checkpoint. May be repeated\n"
         "  --all              go on behind a fault, where that makes sense\n"
@@ -149,6 +149,8 @@ static void print_key(const struct rv_verify_result *r, bool is_vouched)
         print_text("key       %s", key);
         if (r->n_rotations)
                 print_text("          handed over %" PRIu64 " time%s", r->n_rotations, r->n_rotations == 1 ? "" : "s");
+        if (r->n_replaced)
+                print_text("          took over %" PRIu64 " time%s from one that had not named it, as the keys given say", r->n_replaced, r->n_replaced == 1 ? "" : "s");
         if (r->n_earlier)
                 print_text("          %" PRIu64 " checkpoint%s of an earlier key that is not known here; that key's successor vouches for the records", r->n_earlier, r->n_earlier == 1 ? "" : "s");
         if (!is_vouched)
@@ -199,8 +201,8 @@ static json_t *key_to_json(const struct rv_verify_result *r, bool is_vouched)
         if (!r->has_key)
                 return json_null();
         rv_checkpoint_key_text(&r->key, key);
-        return json_pack("{s:s, s:b, s:I, s:I}", "verifier", key, "vouched", is_vouched, "rotations", (json_int_t)r->n_rotations, "earlier_checkpoints",
-                (json_int_t)r->n_earlier);
+        return json_pack("{s:s, s:b, s:I, s:I, s:I}", "verifier", key, "vouched", is_vouched, "rotations", (json_int_t)r->n_rotations, "replaced",
+                (json_int_t)r->n_replaced, "earlier_checkpoints", (json_int_t)r->n_earlier);
 }
 
 static int print_result_json(const struct rv_verify_result *r, bool is_vouched, json_t *faults)
@@ -271,7 +273,7 @@ int audit_verify(int argc, char **argv)
                 r = audit_key_beside(&o->keys, &place, &err);
         if (r < 0) {
                 say("%s: %s", COMMAND, err.message);
-                r = EXIT_USAGE;
+                r = place.path ? EXIT_REEVE : EXIT_USAGE;
         } else {
                 r = verify(o, &place, is_vouched);
         }

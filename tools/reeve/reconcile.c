@@ -3,7 +3,7 @@
 #include "reconcile_table.h"
 
 #include "audit/live_private.h"
-#include "audit/log_reader.h"
+#include "audit/lines.h"
 #include "audit/record_scan.h"
 #include "base/clock.h"
 #include "store/outcomes.h"
@@ -39,7 +39,6 @@ struct stored {
 };
 
 struct reconciliation {
-        struct rv_log log;              /* only to be read: what log_reader.h takes */
         const struct audit_place *place;
         struct reconcile_table decisions, keys, files;
         struct reconcile_counts *counts;
@@ -203,9 +202,9 @@ static void take_replay(struct reconciliation *c, const struct record *r)
                 tell(c, RECONCILE_replay_without_outcome, r->id, &r->seq, "");
 }
 
-static int take_line(struct reconciliation *c, const struct rv_log_reader *reader, const char *line, size_t n)
+static int take_line(struct reconciliation *c, const struct rv_lines *reader, const char *line, size_t n)
 {
-        uint64_t expected = c->counts->records ? c->next_seq : strtoull(reader->segment, NULL, 10);
+        uint64_t expected = c->counts->records ? c->next_seq : rv_log_segment_first(reader->segment);
         struct record r;
 
         memcpy(r.members, all_members, sizeof(all_members));
@@ -227,13 +226,13 @@ static int take_line(struct reconciliation *c, const struct rv_log_reader *reade
         return 0;
 }
 
-static int read_log(struct reconciliation *c, struct rv_log_reader *reader)
+static int read_log(struct reconciliation *c, struct rv_lines *reader)
 {
         const char *line;
         size_t n;
         int r;
 
-        while ((r = rv_log_reader_next(reader, &line, &n, c->err)) > 0) {
+        while ((r = rv_lines_next(reader, &line, &n, c->err)) > 0) {
                 r = take_line(c, reader, line, n);
                 if (r < 0)
                         return rv_error_set(c->err, rv_trace(r), "out of memory after %" PRIu64 " records", c->counts->records);
@@ -390,17 +389,16 @@ static int judge_all(struct reconciliation *c)
 
 static int read_and_judge(struct reconciliation *c)
 {
-        struct rv_log_reader reader;
+        struct rv_lines reader;
         int r;
 
-        r = rv_log_reader_open(&c->log, "", 0, &reader, c->err);
-        if (r == 0)
-                r = read_log(c, &reader);
+        rv_lines_begin(&reader, c->place->audit_fd, c->place->path);
+        r = read_log(c, &reader);
         if (r == 0)
                 r = look_round(c);
         if (r == 0)
                 r = read_log(c, &reader);
-        rv_log_reader_close(&reader);
+        rv_lines_close(&reader);
         return r < 0 ? rv_trace(r) : judge_all(c);
 }
 
@@ -408,12 +406,6 @@ int reconcile(const struct audit_place *place, void (*found)(void *ctx, const st
         void *ctx, struct reconcile_counts *ret, struct rv_error *err)
 {
         struct reconciliation c = {
-                .log = { .state_dir = place->state_dir ? place->state_dir : place->path,
-                        .state_fd = -EBADF,
-                        .audit_fd = place->audit_fd,
-                        .lock_fd = -EBADF,
-                        .segment_fd = -EBADF,
-                        .live_fd = -EBADF },
                 .place = place,
                 .counts = ret,
                 .found = found,

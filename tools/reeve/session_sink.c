@@ -73,15 +73,30 @@ void session_sink_gate(struct session *s)
                      rv_sink_name(s->sink), (unsigned long long)lag, (unsigned long long)s->config->audit.sink.lag_max_bytes, *last ? "; last error: " : "", last);
 }
 
+/* It hung a moment ago, and most likely does so still. */
+static void complain_of_rest(struct session *s, uint64_t rest_us)
+{
+        char last[RV_ERROR_MESSAGE_MAX] = "", text[sizeof(last) + 64];
+
+        (void)rv_sink_last_error(s->core.log, last, sizeof(last));
+        snprintf(text, sizeof(text), "%s; it is tried again in %llu s", last, (unsigned long long)(rest_us / 1000000 + 1));
+        complain(s, text);
+}
+
 void session_sink_send(struct session *s)
 {
         struct rv_sink_progress progress = { 0 };
         struct rv_error err = { 0 };
+        uint64_t rest_us;
 
         if (!s->sink || !s->core.log)
                 return;
-        if (rv_sink_send(
-                    s->sink, s->core.log, rv_boot_us() + s->config->audit.sink.timeout_ms * 1000, &progress, &err) < 0)
+        /* Where runs are refused for what is not delivered, that it be delivered comes first. */
+        rest_us = s->behind.code ? 0 : rv_sink_rest_us(s->core.log);
+        if (rest_us)
+                complain_of_rest(s, rest_us);
+        else if (rv_sink_send(s->sink, s->core.log, rv_boot_us() + s->config->audit.sink.timeout_ms * 1000, &progress,
+                         &err) < 0)
                 complain(s, err.message);
 }
 

@@ -1,10 +1,10 @@
 #include "request.h"
 
+#include "base/fd.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/uio.h>
 
 static_assert(sizeof(struct rv_spawn_request) != sizeof(struct rv_sign_request), "told apart by their size");
 
@@ -20,29 +20,15 @@ static int classify(const union request *q, size_t n)
 
 int request_receive(int fd, union request *ret, int ret_fds[RV_SPAWN_FD_MAX_], int *ret_n_fds)
 {
-        union {
-                struct cmsghdr head;
-                char bytes[CMSG_SPACE(sizeof(int) * RV_SPAWN_FD_MAX_)];
-        } control = { 0 };
-        struct iovec iov = { .iov_base = ret, .iov_len = sizeof(*ret) };
-        /* Not the whole of `control`: what aligns its end would take one descriptor more than `ret_fds` does. */
-        struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
-                                  .msg_controllen = CMSG_LEN(sizeof(int) * RV_SPAWN_FD_MAX_) };
-        struct cmsghdr *c;
-        ssize_t n;
+        size_t n_fds;
+        ssize_t n = rv_receive_with_fds(fd, ret, sizeof(*ret), 0, ret_fds, RV_SPAWN_FD_MAX_, &n_fds);
 
-        *ret_n_fds = 0;
-        n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
-        if (n < 0)
-                return errno == EINTR || errno == EAGAIN ? -EAGAIN : 0;
-        c = CMSG_FIRSTHDR(&message);
-        if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
-                *ret_n_fds = (int)RV_MIN((c->cmsg_len - CMSG_LEN(0)) / sizeof(int), (size_t)RV_SPAWN_FD_MAX_);
-                memcpy(ret_fds, CMSG_DATA(c), sizeof(int) * (size_t)*ret_n_fds);
-        }
-        if (n == 0)
-                return 0;
-        return message.msg_flags & (MSG_TRUNC | MSG_CTRUNC) ? -EBADMSG : classify(ret, (size_t)n);
+        *ret_n_fds = (int)n_fds;
+        if (n > 0)
+                return classify(ret, (size_t)n);
+        if (n == -EINTR || n == -EAGAIN)
+                return -EAGAIN;
+        return n == -EBADMSG ? -EBADMSG : 0;
 }
 
 static bool has_end(const char *text, size_t size)

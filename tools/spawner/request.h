@@ -26,7 +26,7 @@ enum {
  * request_receive() - one request with its descriptors
  * @ret:       filled as far as the message goes; to be looked at only after 1
  * @ret_fds:   close-on-exec
- * @ret_n_fds: how many there are, also after -EBADMSG
+ * @ret_n_fds: how many there are, also after -EBADMSG; more than a request has are closed
  *
  * Context:   spawner; blocks unless @fd is readable
  * Ownership: borrows @fd; the descriptors are the caller's

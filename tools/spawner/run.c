@@ -36,31 +36,6 @@ static const char *find_knob(const struct ns_message *m)
         return "see reeve doctor";
 }
 
-/* One message of the child, with the descriptors of READY and NETWORK. */
-static ssize_t receive(int fd, struct ns_message *m, int ret_fds[RV_NETNS_SOCKET_MAX_], size_t *ret_n_fds)
-{
-        const size_t size = sizeof(int) * RV_NETNS_SOCKET_MAX_;
-        union {
-                struct cmsghdr head;
-                char bytes[CMSG_SPACE(sizeof(int) * RV_NETNS_SOCKET_MAX_)];
-        } control = { 0 };
-        struct iovec iov = { .iov_base = m, .iov_len = sizeof(*m) };
-        /* Not CMSG_SPACE(): in its padding one descriptor more could fit. */
-        struct msghdr message = {
-                .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_LEN(size)
-        };
-        struct cmsghdr *c;
-        ssize_t n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-
-        *ret_n_fds = 0;
-        c = n < 0 ? NULL : CMSG_FIRSTHDR(&message);
-        if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len <= CMSG_LEN(size)) {
-                *ret_n_fds = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-                memcpy(ret_fds, CMSG_DATA(c), sizeof(int) * *ret_n_fds);
-        }
-        return n;
-}
-
 void run_report_held(struct spawner *s, struct run *run)
 {
         struct rv_spawn_event event = { .struct_size = sizeof(event),
@@ -161,10 +136,10 @@ void run_on_sync(struct spawner *s, struct run *run)
         struct ns_message m = { 0 };
         int fds[RV_NETNS_SOCKET_MAX_];
         size_t n_fds;
-        ssize_t n = receive(run->sync_fd, &m, fds, &n_fds);
+        ssize_t n = rv_receive_with_fds(run->sync_fd, &m, sizeof(m), MSG_DONTWAIT, fds, RV_N_ELEMENTS(fds), &n_fds);
 
         /* ECONNRESET, once: it died before it read what was sent to it. What it had said still comes. */
-        if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET))
+        if (n == -EAGAIN || n == -EINTR || n == -ECONNRESET)
                 return;
         if (n == (ssize_t)sizeof(m) && m.kind == NS_JOINED && !run->has_failed) {
                 on_joined(s, run);

@@ -39,7 +39,7 @@ static int explain_missing(const struct signer *s, struct rv_sign_answer *ret)
         struct rv_error err = { 0 };
 
         if (ret->size || signer_was_there(s)) {
-                rv_error_set(&err, -ENOKEY, "%s: the signing key is missing, although there was one (%s.pub); restore it from a copy. If it is lost, move all files away whose names begin so: the next key is then a new one, and `reeve audit verify` wants both, `--key` twice; or move audit/ away too and begin a new log",
+                rv_error_set(&err, -ENOKEY, "%s: the signing key is missing, although there was one (%s.pub); restore it from a copy. If it is lost, move all files away whose names begin so: the next key is then a new one, and `reeve audit verify` wants both verifier keys, `--key` twice; or move audit/ away too and begin a new log",
                              s->path, s->path);
                 answer(ret, RV_SIGN_UNUSABLE, &err);
         } else {
