@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 
-#define TURN_CONNECTIONS 4
+#define TURN_CONNECTIONS 1
 #define REFUSED_AT_ONCE 64
 #define SHORTAGE_MS 50          /* of descriptors or memory: not tried again before */
 
