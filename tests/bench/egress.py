@@ -131,8 +131,8 @@ def direct():
     return Client(subprocess.Popen([world.PYTHON, "-I", "-c", world.CLIENT + CLIENT, ADDRESS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
 
 
-def through(gate):
-    r = world.Run(gate, CLIENT, arguments=["example.test"], stdin=subprocess.PIPE, limits={"connections": 1000})
+def through(gate, **limits):
+    r = world.Run(gate, CLIENT, arguments=["example.test"], stdin=subprocess.PIPE, limits=limits)
     return Client(r.inside.process)
 
 
@@ -162,16 +162,24 @@ def streams(a, b):
     print(f"one stream of {STREAM_MIB} MiB: median {x:.0f} MiB/s, direct {y:.0f} MiB/s: {x / y:.2f} (at least 0.45)")
 
 
-def fairness(label, quiet, busy):
+def fairness(label, quiet, busy, kinds=("hold", "burst")):
+    texts = {"hold": "500 connections held, with {:.0f} requests in 4 s", "burst": "500 connections opened at once, {:.0f} times in 4 s"}
+
     def p99(n):
         return quantile([x for _ in range(5) for x in quiet.ask("many", n)], 0.99) * 1e3
-    for what, text in (("hold", "500 connections held, with {:.0f} requests in 4 s"), ("burst", "500 connections opened at once, {:.0f} times in 4 s, as fast as it goes")):
+    for what in kinds:
         alone = p99(300)
         busy.order(what, 4)
         time.sleep(0.7)
         beside = p99(100)
         n = busy.answer()[0]
-        print(f"{label}: p99 of a run's requests {alone:.3f} ms alone, {beside:.3f} ms beside {text.format(n)}: {beside / alone:.2f}")
+        print(f"{label}: p99 of a run's requests {alone:.3f} ms alone, {beside:.3f} ms beside {texts[what].format(n)}: {beside / alone:.2f}")
+
+
+def every_fairness(gate, a, b):
+    fairness("with the gate, usual limits", a, through(gate, connections_per_s=100, connections=256), ["burst"])
+    fairness("with the gate, no limits", a, through(gate, connections=1000))
+    fairness("direct", b, direct())
 
 
 def starts():
@@ -203,10 +211,10 @@ def main():
     server = subprocess.Popen([world.PYTHON, "-I", "-c", SERVER, ADDRESS], start_new_session=True)
     time.sleep(0.3)
     gate = world.Gate()
-    a, b = through(gate), direct()
+    a, b = through(gate, connections=1000), direct()
     a.ask("one"), b.ask("one")
     rows = {"requests": lambda: requests(a, b), "streams": lambda: streams(a, b),
-            "fairness": lambda: (fairness("with the gate", a, through(gate)), fairness("direct", b, direct())), "starts": starts}
+            "fairness": lambda: every_fairness(gate, a, b), "starts": starts}
     for name, measure in rows.items():
         if name in sys.argv[3:] or not sys.argv[3:]:
             measure()
