@@ -22,6 +22,12 @@ struct spawn {
         bool is_over;           /* ENDED or FAILED was told: of what may come only REMOVED is */
 };
 
+/* What may come, with what its first bytes need to lie at. */
+union message {
+        struct rv_spawn_report report;
+        char answer[RV_SPAWN_ANSWER_MAX];
+};
+
 struct rv_spawn_client {
         const struct rv_host *host;
         int fd;
@@ -29,6 +35,9 @@ struct rv_spawn_client {
         uint64_t n_started;
         struct rv_host_watch *watch;
         struct spawn *spawns;
+        size_t answer_bytes;    /* 0: none is awaited */
+        void (*answer_cb)(void *arg, const void *answer);
+        void *answer_arg;
 };
 
 static struct spawn *find(struct rv_spawn_client *client, uint64_t id)
@@ -56,12 +65,23 @@ static void disconnect(struct rv_spawn_client *client)
         client->fd = rv_close(client->fd);
 }
 
+static void answer(struct rv_spawn_client *client, const void *text)
+{
+        void (*cb)(void *arg, const void *answer) = client->answer_cb;
+
+        if (!client->answer_bytes)
+                return;
+        client->answer_bytes = 0;
+        cb(client->answer_arg, text);
+}
+
 /* The spawner is gone: everyone is told, once. */
 static void lose(struct rv_spawn_client *client)
 {
         struct rv_spawn_event event = { .struct_size = sizeof(event), .kind = RV_SPAWN_LOST, .result_fd = -1 };
 
         disconnect(client);
+        answer(client, NULL);
         snprintf(event.fault_text, sizeof(event.fault_text), "the spawner ended unexpectedly");
         while (client->spawns) {
                 struct spawn spawn = *client->spawns;
@@ -71,63 +91,53 @@ static void lose(struct rv_spawn_client *client)
         }
 }
 
-static ssize_t receive(int fd, struct rv_spawn_report *report, int *ret_fd)
+static void take_report(struct rv_spawn_client *client, struct rv_spawn_report *report, int take_fd)
 {
-        union {
-                struct cmsghdr head;
-                char bytes[CMSG_SPACE(sizeof(int))];
-        } control = { 0 };
-        struct iovec iov = { .iov_base = report, .iov_len = sizeof(*report) };
-        /* Not CMSG_SPACE(): in its padding a second descriptor would fit. */
-        struct msghdr message = {
-                .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_LEN(sizeof(int))
-        };
-        ssize_t n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-        struct cmsghdr *c = n < 0 ? NULL : CMSG_FIRSTHDR(&message);
+        struct spawn *spawn;
 
-        *ret_fd = -1;
-        if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
-                memcpy(ret_fd, CMSG_DATA(c), sizeof(*ret_fd));
-        return n;
+        report->event.result_fd = take_fd;
+        report->event.fault_step[sizeof(report->event.fault_step) - 1] = 0;
+        report->event.fault_text[sizeof(report->event.fault_text) - 1] = 0;
+        report->event.result_note[sizeof(report->event.result_note) - 1] = 0;
+        spawn = find(client, report->id);
+        if (!spawn || (spawn->is_over && report->event.kind != RV_SPAWN_REMOVED)) {
+                rv_close(take_fd);
+                return;
+        }
+        if (report->event.kind == RV_SPAWN_FAILED || report->event.kind == RV_SPAWN_ENDED)
+                spawn->is_over = true;
+        if (report->event.kind == RV_SPAWN_REMOVED) {
+                rv_spawn_cb cb = spawn->cb;
+                void *cb_arg = spawn->arg;
+
+                drop(client, spawn);
+                cb(cb_arg, &report->event);
+        } else {
+                spawn->cb(spawn->arg, &report->event);
+        }
 }
 
 static void on_channel(void *arg, uint32_t events)
 {
         struct rv_spawn_client *client = arg;
-        struct rv_spawn_report report;
-        struct spawn *spawn;
-        int fd;
+        union message m;
+        int fd = -1;
+        size_t n_fds;
         ssize_t n;
 
         (void)events;
-        n = receive(client->fd, &report, &fd);
-        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        n = rv_receive_with_fds(client->fd, &m, sizeof(m), MSG_DONTWAIT, &fd, 1, &n_fds);
+        if (n == -EAGAIN || n == -EINTR)
                 return;
-        if (n != (ssize_t)sizeof(report)) {
-                rv_close(fd);
+        if (n == (ssize_t)sizeof(m.report)) {
+                take_report(client, &m.report, fd);
+                return;
+        }
+        rv_close(fd);
+        if (n > 0 && (size_t)n == client->answer_bytes)
+                answer(client, &m);
+        else
                 lose(client);
-                return;
-        }
-        report.event.result_fd = fd;
-        report.event.fault_step[sizeof(report.event.fault_step) - 1] = 0;
-        report.event.fault_text[sizeof(report.event.fault_text) - 1] = 0;
-        report.event.result_note[sizeof(report.event.result_note) - 1] = 0;
-        spawn = find(client, report.id);
-        if (!spawn || (spawn->is_over && report.event.kind != RV_SPAWN_REMOVED)) {
-                rv_close(fd);
-                return;
-        }
-        if (report.event.kind == RV_SPAWN_FAILED || report.event.kind == RV_SPAWN_ENDED)
-                spawn->is_over = true;
-        if (report.event.kind == RV_SPAWN_REMOVED) {
-                rv_spawn_cb cb = spawn->cb;
-                void *cb_arg = spawn->arg;
-
-                drop(client, spawn);
-                cb(cb_arg, &report.event);
-        } else {
-                spawn->cb(spawn->arg, &report.event);
-        }
 }
 
 int rv_spawn_client_new(const struct rv_host *host, int take_fd, pid_t pid, struct rv_spawn_client **ret)
@@ -195,6 +205,25 @@ void rv_spawn_client_stop(struct rv_spawn_client *client, uint64_t id)
                 (void)!send(client->fd, &q, sizeof(q), MSG_NOSIGNAL);
 }
 
+int rv_spawn_client_ask(struct rv_spawn_client *client, const void *message, size_t n, size_t answer_bytes,
+        void (*cb)(void *arg, const void *answer), void *arg)
+{
+        int r;
+
+        if (client->fd < 0)
+                return rv_raise(-EPIPE);
+        if (client->answer_bytes)
+                return rv_raise(-EBUSY);
+        rv_check(answer_bytes <= sizeof(union message) && answer_bytes != sizeof(struct rv_spawn_report));
+        r = rv_send_with_fds(client->fd, message, n, NULL, 0);
+        if (r < 0)
+                return rv_raise(r);
+        client->answer_bytes = answer_bytes;
+        client->answer_cb = cb;
+        client->answer_arg = arg;
+        return 0;
+}
+
 /* It removes what it made. Where it cannot, it gives up by itself; should it be stuck, nobody waits for ever. */
 static void await_end(const struct rv_spawn_client *client)
 {
@@ -211,6 +240,11 @@ static void await_end(const struct rv_spawn_client *client)
         }
         while (waitpid(client->pid, NULL, 0) < 0 && errno == EINTR)
                 ;
+}
+
+void rv_spawn_client_hang_up(struct rv_spawn_client *client)
+{
+        disconnect(client);
 }
 
 void rv_spawn_client_close(struct rv_spawn_client *client)

@@ -24,6 +24,22 @@ int rv_spawn_client_start(
 void rv_spawn_client_stop(struct rv_spawn_client *client, uint64_t id);
 
 /**
+ * rv_spawn_client_ask() - a message that is not about a run, and its one answer
+ * @answer_bytes: which tells it from a report; at most RV_SPAWN_ANSWER_MAX
+ * @cb:           @answer is borrowed; NULL: the spawner is gone
+ *
+ * Context:   loop thread
+ * Ownership: borrows; @arg until the call of @cb
+ * Return:    0; -EBUSY an answer is awaited; -EPIPE the spawner is gone; -errno
+ */
+int rv_spawn_client_ask(struct rv_spawn_client *client, const void *message, size_t n, size_t answer_bytes,
+        void (*cb)(void *arg, const void *answer), void *arg);
+#define RV_SPAWN_ANSWER_MAX 4096
+
+/** rv_spawn_client_hang_up() - nothing more is wanted of the spawner: it ends while other things are done. Context: loop thread, no run under way. Ownership: borrows; rv_spawn_client_close() follows. Return: none */
+void rv_spawn_client_hang_up(struct rv_spawn_client *client);
+
+/**
  * rv_spawn_client_close() - end the spawner and wait until it has removed all it made
  *
  * Context:   loop thread, no run under way; blocks for the spawner's clean-up

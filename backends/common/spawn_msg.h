@@ -2,7 +2,8 @@
  * spawn_msg.h - the messages between the loop, the spawner and init
  *
  * Two channels, both SOCK_SEQPACKET pairs, fixed-size messages, native byte order (one machine):
- *   loop <-> spawner   `struct rv_spawn_request` one way, `struct rv_spawn_report` the other
+ *   loop <-> spawner   `struct rv_spawn_request` one way, `struct rv_spawn_report` the other; beside them what the
+ *                      signer is asked and answers (audit/sign_msg.h), of other sizes and with kinds from 16 on
  *   loop <-> init      one byte RV_INIT_GO one way, `struct rv_init_report` the other; init's end is handed to
  *                      it by the spawner, which never reads it
  *

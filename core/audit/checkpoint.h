@@ -14,16 +14,17 @@
  * base64 of 0x01 and the 32 bytes of the public key. The key id is the first 4 bytes of SHA-256 of the name, a
  * newline, 0x01 and the public key. Reading is strict: what is read is what would be written, byte for byte.
  *
- * Plain memory, no resources but libcrypto's inside the calls. Any thread.
+ * Plain memory; signing and verifying are in ed25519.h. Any thread.
  */
 #pragma once
 
+#include "audit/ed25519.h"
 #include "audit/log.h"
 #include "audit/merkle.h"
 #include "base/buf.h"
 
-#define RV_CHECKPOINT_KEY_BYTES 32                /* of an Ed25519 key, public or secret */
-#define RV_CHECKPOINT_SIGNATURE_BYTES 64
+#define RV_CHECKPOINT_KEY_BYTES RV_ED25519_KEY_BYTES   /* of a key, public or secret */
+#define RV_CHECKPOINT_SIGNATURE_BYTES RV_ED25519_SIGNATURE_BYTES
 #define RV_CHECKPOINT_SIGNATURES_MAX 4
 #define RV_CHECKPOINT_BYTES_MAX 2048              /* of a note */
 #define RV_CHECKPOINT_VERIFIER_SIZE 128           /* of a verifier key's text, with the NUL */
@@ -73,7 +74,7 @@ int rv_checkpoint_write(const struct rv_checkpoint *c, struct rv_buf *out);
  */
 int rv_checkpoint_read(const char *text, size_t n, struct rv_checkpoint *ret);
 
-/** rv_checkpoint_public() - the public key of a secret one. Context: any. Ownership: borrows. Return: 0; -EIO libcrypto refuses */
+/** rv_checkpoint_public() - the public key of a secret one. Context: any. Ownership: borrows. Return: 0; as rv_ed25519_key_new() */
 int rv_checkpoint_public(const uint8_t secret[RV_CHECKPOINT_KEY_BYTES], uint8_t ret[RV_CHECKPOINT_KEY_BYTES]);
 
 /**
@@ -82,9 +83,11 @@ int rv_checkpoint_public(const uint8_t secret[RV_CHECKPOINT_KEY_BYTES], uint8_t 
  *
  * Context:   any
  * Ownership: borrows
- * Return:    0; -ENOSPC it has all the signatures it can have; -EIO libcrypto refuses; -ENOMEM
+ * Return:    0; -ENOSPC it has all the signatures it can have; -ENOMEM
  */
 int rv_checkpoint_sign(struct rv_checkpoint *c, const uint8_t secret[RV_CHECKPOINT_KEY_BYTES]);
+/** rv_checkpoint_sign_with() - the same by a key that is made already. Context: any. Ownership: borrows. Return: as rv_checkpoint_sign() */
+int rv_checkpoint_sign_with(struct rv_checkpoint *c, const struct rv_ed25519_key *signer);
 
 /**
  * rv_checkpoint_verify() - is it signed by this key?
@@ -92,7 +95,7 @@ int rv_checkpoint_sign(struct rv_checkpoint *c, const uint8_t secret[RV_CHECKPOI
  * Context:   any
  * Ownership: borrows
  * Return:    0; RV_CHECKPOINT_E_UNSIGNED no signature of this key; RV_CHECKPOINT_E_BAD one that does not fit;
- *            -ENOMEM; -EIO libcrypto refuses
+ *            -ENOMEM
  */
 int rv_checkpoint_verify(const struct rv_checkpoint *c, const struct rv_checkpoint_key *key);
 enum {

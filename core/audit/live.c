@@ -1,6 +1,7 @@
 #include "audit/live.h"
 
 #include "audit/live_private.h"
+#include "audit/redact.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -79,7 +80,14 @@ int rv_log_enlist(struct rv_log *log, struct rv_error *err)
         fd = make_locked(log, name, err);
         if (fd < 0)
                 return rv_trace(fd);
-        r = write_place(log, fd, name, err);
+        /* Who erases the secret (erase.h) does so under the lock, having seen no writer. */
+        r = rv_log_lock(log, err);
+        if (r == 0) {
+                r = rv_log_renew_secret(log, err);
+                rv_log_unlock(log);
+        }
+        if (r == 0)
+                r = write_place(log, fd, name, err);
         if (r < 0) {
                 (void)unlinkat(log->audit_fd, name, 0);
                 return rv_trace(r);
@@ -101,12 +109,15 @@ void rv_log_settle(struct rv_log *log)
 
 int rv_log_leave(struct rv_log *log, const json_t *body)
 {
+        _cleanup_(rv_json_unrefp) json_t *copy = json_copy((json_t *)body);
         _cleanup_(rv_buf_fini) struct rv_buf line = { 0 };
         int r;
 
         if (log->live_fd < 0)
                 return rv_raise(-ENOENT);
-        r = rv_json_canonical(body, &line);
+        r = copy ? rv_log_redact(log, copy) : rv_raise(-ENOMEM);
+        if (r == 0)
+                r = rv_json_canonical(copy, &line);
         if (r == 0)
                 r = rv_buf_putc(&line, '\n');
         if (r < 0)

@@ -33,7 +33,7 @@ static const char *advice(int r)
 
 int rv_log_fail(const struct rv_log *log, struct rv_error *err, int r, const char *name, const char *what)
 {
-        return rv_error_set(err, r, "%s/audit%s%s: %s: %s%s", log->state_dir, *name ? "/" : "", name, what, strerror(-r), advice(r));
+        return rv_error_set(err, r, "%s%s%s: %s: %s%s", log->audit_path, *name ? "/" : "", name, what, strerror(-r), advice(r));
 }
 
 int rv_log_check(const struct rv_log *log, struct rv_error *err)
@@ -146,50 +146,99 @@ static int sync_directory(struct rv_log *log, const char *name, struct rv_error 
         return 0;
 }
 
+/* 1; 0 if there is none; -errno. */
+static int read_secret(struct rv_log *log, struct rv_error *err)
+{
+        char text[2 * RV_LOG_SECRET_BYTES + 1];
+        struct stat st;
+        int r;
+
+        if (fstatat(log->state_fd, RV_LOG_SECRET_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+                log->secret_inode = st.st_ino;
+                log->secret_ctime = st.st_ctim;
+        }
+        r = read_hex(log, RV_LOG_SECRET_NAME, 2 * RV_LOG_SECRET_BYTES, true, text, err);
+        for (size_t i = 0; r == 1 && i < RV_LOG_SECRET_BYTES; i++) {
+                const char digits[3] = { text[2 * i], text[2 * i + 1], 0 };
+
+                log->secret[i] = (uint8_t)strtoul(digits, NULL, 16);
+        }
+        explicit_bzero(text, sizeof(text));
+        return rv_trace(r);
+}
+
+int rv_log_renew_secret(struct rv_log *log, struct rv_error *err)
+{
+        struct stat st;
+        int r;
+
+        if (fstatat(log->state_fd, RV_LOG_SECRET_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+                st.st_ino == log->secret_inode && st.st_ctim.tv_sec == log->secret_ctime.tv_sec &&
+                st.st_ctim.tv_nsec == log->secret_ctime.tv_nsec)
+                return 0;
+        r = read_secret(log, err);
+        if (r == 0)
+                return fail_on(log, err, rv_raise(-ENOENT), RV_LOG_SECRET_NAME, "was removed while in use");
+        return r < 0 ? rv_trace(r) : 0;
+}
+
 /* 1 if both the id and the secret are there and read, 0 if one is missing. */
 static int read_identity(struct rv_log *log, bool *ret_has_secret, struct rv_error *err)
 {
-        char secret[2 * RV_LOG_SECRET_BYTES + 1];
         int r_id, r_secret;
 
         r_id = read_hex(log, "audit/id", RV_LOG_ID_SIZE - 1, false, log->id, err);
         if (r_id < 0)
                 return rv_trace(r_id);
-        r_secret = read_hex(log, "keys/hmac", 2 * RV_LOG_SECRET_BYTES, true, secret, err);
+        r_secret = read_secret(log, err);
         if (r_secret < 0)
                 return rv_trace(r_secret);
         *ret_has_secret = r_secret == 1;
-        for (size_t i = 0; r_secret == 1 && i < RV_LOG_SECRET_BYTES; i++) {
-                const char digits[3] = { secret[2 * i], secret[2 * i + 1], 0 };
-
-                log->secret[i] = (uint8_t)strtoul(digits, NULL, 16);
-        }
-        explicit_bzero(secret, sizeof(secret));
         return r_id && r_secret;
+}
+
+static int make_directory(struct rv_log *log, const char *name, struct rv_error *err)
+{
+        if (mkdirat(log->state_fd, name, 0700) < 0 && errno != EEXIST)
+                return fail_on(log, err, rv_raise(-errno), name, "cannot make the directory");
+        return 0;
+}
+
+int rv_log_make_secret(struct rv_log *log, struct rv_error *err)
+{
+        char text[2 * RV_LOG_SECRET_BYTES + 1];
+        int r;
+
+        r = make_directory(log, "keys", err);
+        if (r == 0)
+                r = write_hex(log, RV_LOG_SECRET_NAME, 2 * RV_LOG_SECRET_BYTES, text, err);
+        explicit_bzero(text, sizeof(text));
+        if (r == 0)
+                r = sync_directory(log, "keys", err);
+        if (r == 0)
+                r = read_secret(log, err);
+        return r < 0 ? rv_trace(r) : 0;
 }
 
 /* Locked. The id comes last: where it is, all of it is. */
 static int make_identity(struct rv_log *log, struct rv_error *err)
 {
-        char segment[RV_LOG_SEGMENT_NAME_SIZE], secret[2 * RV_LOG_SECRET_BYTES + 1];
-        bool has_secret;
+        char segment[RV_LOG_SEGMENT_NAME_SIZE];
+        bool has_secret = false;
         int r;
 
         r = read_identity(log, &has_secret, err);
         if (r != 0)
                 return r < 0 ? rv_trace(r) : 0;
-        r = rv_log_segment_before(log, NULL, segment, err);
+        r = rv_segments_newest(log->audit_fd, log->audit_path, NULL, segment, err);
         if (r < 0)
                 return rv_trace(r);
         if (r > 0)
                 return rv_error_set(err, rv_raise(-EBADMSG),
-                                    "%s/%s: is missing, although there are records in audit/; restore it from a copy, or move audit/ away to begin a new log",
-                                    log->state_dir, has_secret ? "audit/id" : "keys/hmac");
-        if (!has_secret)
-                r = write_hex(log, "keys/hmac", 2 * RV_LOG_SECRET_BYTES, secret, err);
-        explicit_bzero(secret, sizeof(secret));
-        if (r == 0)
-                r = sync_directory(log, "keys", err);
+                                    "%s/%s: is missing, although there are records in audit/; restore it from a copy, or %s",
+                                    log->state_dir, has_secret ? "audit/id" : RV_LOG_SECRET_NAME,
+                                    has_secret ? "move audit/ away to begin a new log" : "continue the log with a new one by `reeve audit erase --yes`");
+        r = has_secret ? sync_directory(log, "keys", err) : rv_log_make_secret(log, err);
         if (r == 0)
                 r = write_hex(log, "audit/id", RV_LOG_ID_SIZE - 1, log->id, err);
         if (r == 0)
@@ -200,13 +249,6 @@ static int make_identity(struct rv_log *log, struct rv_error *err)
                 return rv_trace(r);
         r = read_identity(log, &has_secret, err);
         return r < 0 ? rv_trace(r) : 0;
-}
-
-static int make_directory(struct rv_log *log, const char *name, struct rv_error *err)
-{
-        if (mkdirat(log->state_fd, name, 0700) < 0 && errno != EEXIST)
-                return fail_on(log, err, rv_raise(-errno), name, "cannot make the directory");
-        return 0;
 }
 
 static int open_files(struct rv_log *log, struct rv_error *err)
@@ -230,7 +272,7 @@ static int open_files(struct rv_log *log, struct rv_error *err)
 
 static int open_identity(struct rv_log *log, struct rv_error *err)
 {
-        bool has_secret;
+        bool has_secret = false;
         int r;
 
         r = read_identity(log, &has_secret, err);
@@ -253,24 +295,37 @@ int rv_log_make_instance(struct rv_log *log, struct rv_error *err)
         return r < 0 ? fail_on(log, err, r, "audit", "no randomness from the kernel") : 0;
 }
 
-int rv_log_open_at(int state_fd, const char *state_dir, struct rv_log **ret, struct rv_error *err)
+/* Of a log that is there. */
+static int read_id(struct rv_log *log, struct rv_error *err)
+{
+        int r = read_hex(log, "audit/id", RV_LOG_ID_SIZE - 1, false, log->id, err);
+
+        return r == 0 ? rv_error_set(err, rv_raise(-ENOENT), "%s: there is no log (no audit/id)", log->state_dir) : RV_MIN(r, 0);
+}
+
+static int open_log(int state_fd, const char *state_dir, bool needs_secret, struct rv_log **ret, struct rv_error *err)
 {
         _cleanup_(rv_log_closep) struct rv_log *log = NULL;
         int r;
 
         log = calloc(1, sizeof(*log));
         if (log) {
-                log->state_fd = log->audit_fd = log->lock_fd = log->segment_fd = log->live_fd = -EBADF;
+                log->state_fd = log->audit_fd = log->lock_fd = log->segment_fd = log->live_fd = log->commit_fd = -EBADF;
                 log->lock_wait_us = LOCK_WAIT_US;
+                log->segment_max = RV_LOG_SEGMENT_MAX;
                 log->state_dir = strdup(state_dir);
+                if (asprintf(&log->audit_path, "%s/audit", state_dir) < 0)
+                        log->audit_path = NULL;
         }
-        if (!log || !log->state_dir)
+        if (!log || !log->state_dir || !log->audit_path)
                 return rv_error_set(err, rv_raise(-ENOMEM), "%s: out of memory opening the log", state_dir);
         log->state_fd = fcntl(state_fd, F_DUPFD_CLOEXEC, 3);
         if (log->state_fd < 0)
                 return fail_on(log, err, rv_raise(-errno), "", "cannot use the directory");
-        r = open_files(log, err);
+        r = needs_secret ? 0 : read_id(log, err);
         if (r == 0)
+                r = open_files(log, err);
+        if (r == 0 && needs_secret)
                 r = open_identity(log, err);
         if (r < 0)
                 return rv_trace(r);
@@ -279,6 +334,16 @@ int rv_log_open_at(int state_fd, const char *state_dir, struct rv_log **ret, str
                 return rv_trace(r);
         *ret = rv_take(&log);
         return 0;
+}
+
+int rv_log_open_at(int state_fd, const char *state_dir, struct rv_log **ret, struct rv_error *err)
+{
+        return rv_trace(open_log(state_fd, state_dir, true, ret, err));
+}
+
+int rv_log_open_without_secret(int state_fd, const char *state_dir, struct rv_log **ret, struct rv_error *err)
+{
+        return rv_trace(open_log(state_fd, state_dir, false, ret, err));
 }
 
 int rv_log_open(const char *state_dir, struct rv_log **ret, struct rv_error *err)
@@ -305,13 +370,21 @@ void rv_log_close(struct rv_log *log)
         if (!log)
                 return;
         rv_log_delist(log);
+        rv_commit_close(log);
         rv_close(log->segment_fd);
         rv_close(log->lock_fd);
         rv_close(log->audit_fd);
         rv_close(log->state_fd);
         explicit_bzero(log->secret, sizeof(log->secret));
+        free(log->redaction);
+        free(log->audit_path);
         free(log->state_dir);
         free(log);
+}
+
+void rv_log_set_segment_max(struct rv_log *log, uint64_t bytes)
+{
+        log->segment_max = bytes;
 }
 
 const char *rv_log_id(const struct rv_log *log)

@@ -1,6 +1,7 @@
 #include "audit/log_private.h"
 
 #include "audit/log_kinds.h"
+#include "audit/redact.h"
 #include "base/clock.h"
 #include "base/utf8.h"
 
@@ -40,9 +41,11 @@ static int check_body(const char *kind, const json_t *body, struct rv_error *err
 static int render(struct rv_log *log, const char *kind, json_t *body, struct rv_buf *out, struct rv_error *err)
 {
         _cleanup_(rv_json_unrefp) json_t *record = json_copy(body);
-        int r;
+        int r = record ? rv_log_redact(log, record) : -ENOMEM;
 
-        if (!record || json_object_set_new(record, "seq", json_integer((json_int_t)log->next_seq)) < 0 ||
+        if (r < 0)
+                return rv_error_set(err, rv_trace(r), "out of memory for a %s record", kind);
+        if (json_object_set_new(record, "seq", json_integer((json_int_t)log->next_seq)) < 0 ||
             json_object_set_new(record, "prev", json_string(log->prev)) < 0 ||
             json_object_set_new(record, "kind", json_string(kind)) < 0 ||
             json_object_set_new(record, "log_id", json_string(log->id)) < 0 ||
@@ -98,6 +101,8 @@ static int write_record(struct rv_log *log, const char *kind, json_t *body, stru
         log->next_seq++;
         log->tail_end += line.size;
         log->is_dirty = true;
+        log->own_end = log->next_seq;
+        rv_commit_appended(log);
         *ret = spot;
         return 0;
 }
@@ -125,6 +130,8 @@ int rv_log_append_locked(struct rv_log *log, const char *kind, json_t *body, str
         r = check_body(kind, body, err);
         if (r == 0)
                 r = rv_log_read_tail(log, err);
+        if (r == 0 && log->tail_end >= log->segment_max)
+                r = rv_log_rotate(log, err);
         if (r == 0 && log->cut_bytes)
                 r = note_cut(log, err);
         if (r < 0)
@@ -132,7 +139,8 @@ int rv_log_append_locked(struct rv_log *log, const char *kind, json_t *body, str
         return rv_trace(write_record(log, kind, body, ret, err));
 }
 
-int rv_log_append(struct rv_log *log, const char *kind, json_t *body, uint64_t *ret_seq, struct rv_error *err)
+int rv_log_append_if(struct rv_log *log, const char *kind, json_t *body, rv_log_check_fn check, void *ctx,
+        uint64_t *ret_seq, struct rv_error *err)
 {
         _cleanup_(rv_log_unlockp) struct rv_log *locked = NULL;
         struct rv_log_spot spot;
@@ -142,6 +150,13 @@ int rv_log_append(struct rv_log *log, const char *kind, json_t *body, uint64_t *
         if (r < 0)
                 return rv_trace(r);
         locked = log;
+        if (check) {
+                r = rv_log_read_tail(log, err);
+                if (r == 0)
+                        r = check(ctx, log, err);
+                if (r != 0)
+                        return r < 0 ? rv_trace(r) : r;
+        }
         r = rv_log_append_locked(log, kind, body, &spot, err);
         if (r < 0)
                 return rv_trace(r);
@@ -150,20 +165,30 @@ int rv_log_append(struct rv_log *log, const char *kind, json_t *body, uint64_t *
         return 0;
 }
 
-int rv_log_sync(struct rv_log *log, struct rv_error *err)
+int rv_log_append(struct rv_log *log, const char *kind, json_t *body, uint64_t *ret_seq, struct rv_error *err)
+{
+        return rv_trace(rv_log_append_if(log, kind, body, NULL, NULL, ret_seq, err));
+}
+
+uint64_t rv_log_n_durable(const struct rv_log *log)
+{
+        return log->n_durable;
+}
+
+int rv_log_sync_all(struct rv_log *log, struct rv_error *err)
 {
         int r;
 
-        r = rv_log_check(log, err);
-        if (r < 0 || !log->is_dirty)
+        r = rv_log_lock(log, err);
+        if (r < 0)
                 return rv_trace(r);
-        if (fdatasync(log->segment_fd) < 0) {
-                /* The kernel may have dropped the pages: a second try would succeed and mean nothing. */
-                log->broken = rv_raise(-errno);
-                return rv_log_fail(log, err, log->broken, log->segment, "cannot sync the log");
-        }
-        log->is_dirty = false;
-        return 0;
+        r = rv_log_read_tail(log, err);
+        rv_log_unlock(log);
+        if (r < 0)
+                return rv_trace(r);
+        log->own_end = log->next_seq;
+        log->is_dirty = true;
+        return rv_trace(rv_log_sync(log, err));
 }
 
 int rv_log_append_synced(struct rv_log *log, const char *kind, json_t *body, uint64_t *ret_seq, struct rv_error *err)

@@ -1,13 +1,15 @@
 /*
  * Records that say "from here on", written only if something changed.
  *
- * What changed is judged against the newest such record of the same kind and tenant, and where that
+ * What changed is judged against the newest such record of the same kind, tenant and role, and where that
  * stands is kept in a file of audit/last/, so that it need not be looked for: segment, offset, length
  * and SHA-256 of the line, and its digest. The file is a cache. It is believed only if the line is there
  * as described, and it is removed, durably, before a newer record is written: if it is there, no crash
  * can have put a newer record behind its back. Without it the log is read through.
  */
+#include "audit/lines.h"
 #include "audit/log_private.h"
+#include "audit/redact.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,14 +20,13 @@
 #define DIGEST_CHARACTERS_MAX 200
 
 struct note {
-        const char *kind, *tenant;               /* tenant NULL: of all */
+        const char *kind, *tenant, *role;        /* tenant NULL: of all; role NULL: of none */
         char cache[64];                          /* below audit/ */
         bool is_found;
         /* The newest record that was found. */
         char segment[RV_LOG_SEGMENT_NAME_SIZE], digest[DIGEST_CHARACTERS_MAX + 1];
         struct rv_log_spot spot;
-        /* How far the log was read through: the newest segment up to read_to, and those before or not. */
-        bool is_older_read;
+        /* How far the log was read through: up to this place; "": not at all. */
         char read_segment[RV_LOG_SEGMENT_NAME_SIZE];
         uint64_t read_to;
 };
@@ -40,15 +41,16 @@ static bool is_digest(const char *s)
         return n && n <= DIGEST_CHARACTERS_MAX;
 }
 
-static void init_note(struct note *note, const char *kind, const char *tenant)
+static void init_note(
+        const struct rv_log *log, struct note *note, const char *kind, const char *tenant, const char *role)
 {
-        *note = (struct note){ .kind = kind, .tenant = tenant };
+        *note = (struct note){ .kind = kind, .tenant = tenant, .role = role };
         if (tenant) {
-                char hex[RV_SHA256_HEX_SIZE];
+                char hex[65];
 
-                /* A tenant's name is not asked to be a file's name. */
-                rv_sha256_hex(tenant, strlen(tenant), hex);
-                snprintf(note->cache, sizeof(note->cache), "last/%s-%.32s", kind, hex);
+                /* A tenant's name is not asked to be a file's name, and the log may have to hide it. */
+                rv_log_hmac(log, tenant, strlen(tenant), hex);
+                snprintf(note->cache, sizeof(note->cache), "last/%s-%.32s%s", kind, hex, role ? "-" : "");
         } else {
                 snprintf(note->cache, sizeof(note->cache), "last/%s", kind);
         }
@@ -57,18 +59,12 @@ static void init_note(struct note *note, const char *kind, const char *tenant)
 /* Is the line that the cache describes there? */
 static bool is_line_there(struct rv_log *log, const struct note *note)
 {
-        _cleanup_(rv_closep) int fd = -EBADF;
-        _cleanup_(rv_freep) char *line = NULL;
+        _cleanup_(rv_buf_fini) struct rv_buf line = { 0 };
         char sha256[RV_SHA256_HEX_SIZE];
-        size_t n = note->spot.n + 1;
 
-        if (note->spot.n >= RV_LOG_RECORD_BYTES_MAX)
+        if (rv_log_read_line(log, note->segment, note->spot.offset, note->spot.n, &line, NULL) <= 0)
                 return false;
-        line = malloc(n);
-        fd = openat(log->audit_fd, note->segment, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-        if (!line || fd < 0 || pread(fd, line, n, (off_t)note->spot.offset) != (ssize_t)n || line[n - 1] != '\n')
-                return false;
-        rv_sha256_hex(line, n - 1, sha256);
+        rv_sha256_hex(line.data, line.size, sha256);
         return strcmp(sha256, note->spot.sha256) == 0;
 }
 
@@ -123,11 +119,27 @@ static int remove_cache(struct rv_log *log, const struct note *note, struct rv_e
         return 0;
 }
 
-/* Takes the line if it is a record of the kind and tenant looked for. */
-static void look_at(struct note *note, const char *segment, const char *line, size_t n, uint64_t offset)
+/* As it stands in a record: as it is, or hidden (redact.h). */
+static bool is_tenant(const struct rv_log *log, const json_t *record, const char *tenant)
+{
+        _cleanup_(rv_json_unrefp) json_t *plain = NULL, *hidden = NULL;
+        const json_t *seen = json_object_get(record, "tenant");
+
+        if (!tenant || !seen)
+                return !tenant && !seen;
+        if (json_is_string(seen))
+                return strcmp(json_string_value(seen), tenant) == 0;
+        plain = json_string(tenant);
+        hidden = plain ? rv_log_commitment(log, plain) : NULL;
+        return hidden && json_equal(hidden, seen);
+}
+
+/* Takes the line if it is a record of the kind, tenant and role looked for. */
+static void look_at(
+        const struct rv_log *log, struct note *note, const struct rv_lines *lines, const char *line, size_t n)
 {
         _cleanup_(rv_json_unrefp) json_t *record = NULL;
-        const char *tenant, *digest;
+        const char *digest, *role;
         char needle[64];
         int n_needle;
 
@@ -137,51 +149,49 @@ static void look_at(struct note *note, const char *segment, const char *line, si
         record = rv_log_parse(line, n);
         if (strcmp(rv_json_get_string(record, "kind", ""), note->kind) != 0)
                 return;
-        tenant = rv_json_get_string(record, "tenant", NULL);
-        if (note->tenant ? !tenant || strcmp(tenant, note->tenant) != 0 : tenant != NULL)
+        if (!is_tenant(log, record, note->tenant))
+                return;
+        role = rv_json_get_string(record, "role", NULL);
+        if (note->role ? !role || strcmp(role, note->role) != 0 : role != NULL)
                 return;
         digest = rv_json_get_string(record, "digest", "");
         if (!is_digest(digest))
                 return;
         snprintf(note->digest, sizeof(note->digest), "%s", digest);
-        memcpy(note->segment, segment, sizeof(note->segment));
-        note->spot.offset = offset;
+        memcpy(note->segment, lines->segment, sizeof(note->segment));
+        note->spot.offset = lines->offset;
         note->spot.n = n;
         rv_sha256_hex(line, n, note->spot.sha256);
         note->is_found = true;
 }
 
-static void fclosep(FILE **f)
+static void note_place(struct note *note, const struct rv_lines *lines)
 {
-        if (*f)
-                fclose(*f);
+        memcpy(note->read_segment, lines->segment, sizeof(note->read_segment));
+        note->read_to = lines->next_offset;
 }
 
-static int read_through(struct rv_log *log, struct note *note, const char *segment, uint64_t *offset,
-        struct rv_error *err)
+/* From the newest segment back to the first that holds a record of the kind. */
+static int find_backwards(struct rv_log *log, struct note *note, struct rv_error *err)
 {
-        _cleanup_(fclosep) FILE *f = NULL;
-        _cleanup_(rv_freep) char *line = NULL;
-        size_t capacity = 0;
-        ssize_t n;
-        int fd;
+        _cleanup_(rv_segments_fini) struct rv_segments segments = { 0 };
+        _cleanup_(rv_lines_close) struct rv_lines lines;
+        const char *line;
+        size_t n;
+        int r;
 
-        fd = openat(log->audit_fd, segment, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-        f = fd >= 0 ? fdopen(fd, "r") : NULL;
-        if (!f || fseeko(f, (off_t)*offset, SEEK_SET) < 0) {
-                int r = rv_raise(-errno);
-
-                if (!f)
-                        rv_close(fd);
-                return rv_log_fail(log, err, r, segment, "cannot read");
+        rv_lines_begin(&lines, log->audit_fd, log->audit_path);
+        r = rv_segments_list(log->audit_fd, log->audit_path, "", &segments, err);
+        for (size_t i = segments.n; r == 0 && i-- && !note->is_found;) {
+                r = rv_lines_go(&lines, segments.all[i].name, 0, err);
+                while (r > 0 && (r = rv_lines_in_segment(&lines, &line, &n, err)) == 1)
+                        look_at(log, note, &lines, line, n);
+                if (r == RV_LINES_E_LONG)
+                        r = rv_lines_fail_long(&lines, err);
+                if (i == segments.n - 1)
+                        note_place(note, &lines);
         }
-        while (errno = 0, (n = getline(&line, &capacity, f)) > 0 && line[n - 1] == '\n') {
-                look_at(note, segment, line, (size_t)n - 1, *offset);
-                *offset += (uint64_t)n;
-        }
-        if (ferror(f) || errno == ENOMEM)
-                return rv_log_fail(log, err, rv_raise(errno ? -errno : -EIO), segment, "cannot read");
-        return 0;
+        return rv_trace(r);
 }
 
 /*
@@ -190,26 +200,20 @@ static int read_through(struct rv_log *log, struct note *note, const char *segme
  */
 static int find_last(struct rv_log *log, struct note *note, struct rv_error *err)
 {
-        char segment[RV_LOG_SEGMENT_NAME_SIZE];
+        _cleanup_(rv_lines_close) struct rv_lines lines = { .fd = -EBADF };
+        const char *line;
+        size_t n;
         int r;
 
-        r = rv_log_segment_before(log, NULL, segment, err);
-        if (r <= 0)
-                return rv_trace(r);
-        if (strcmp(segment, note->read_segment) != 0) {
-                memcpy(note->read_segment, segment, sizeof(segment));
-                note->read_to = 0;
-                note->is_found = note->is_older_read = false;
+        if (!*note->read_segment)
+                return rv_trace(find_backwards(log, note, err));
+        r = rv_lines_begin_at(&lines, log->audit_fd, log->audit_path, note->read_segment, note->read_to, err);
+        while (r == 0 && (r = rv_lines_next(&lines, &line, &n, err)) > 0) {
+                look_at(log, note, &lines, line, n);
+                r = 0;
         }
-        r = read_through(log, note, segment, &note->read_to, err);
-        while (r == 0 && !note->is_found && !note->is_older_read) {
-                uint64_t offset = 0;
-
-                r = rv_log_segment_before(log, segment, segment, err);
-                note->is_older_read = r == 0;
-                if (r > 0)
-                        r = read_through(log, note, segment, &offset, err);
-        }
+        if (r == 0)
+                note_place(note, &lines);
         return rv_trace(r);
 }
 
@@ -240,7 +244,7 @@ static int note_change(struct rv_log *log, const char *kind, const char *digest,
 
         if (!is_digest(digest) || (body && (!json_is_object(body) || json_object_get(body, "digest"))))
                 return rv_error_set(err, rv_raise(-EINVAL), "a %s record needs a digest of its own and an object", kind);
-        init_note(&note, kind, body ? rv_json_get_string(body, "tenant", NULL) : NULL);
+        init_note(log, &note, kind, rv_json_get_string(body, "tenant", NULL), rv_json_get_string(body, "role", NULL));
         r = rv_log_check(log, err);
         if (r < 0)
                 return rv_trace(r);

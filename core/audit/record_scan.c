@@ -86,6 +86,92 @@ void rv_record_scan(const char *line, size_t n, struct rv_record_head *ret)
         }
 }
 
+static void take_member(const char *name, size_t n_name, const char *value, size_t n, struct rv_record_member *members,
+        size_t n_members, size_t *n_missing)
+{
+        for (size_t i = 0; i < n_members; i++) {
+                struct rv_record_member *m = &members[i];
+
+                if (m->n_name != n_name || m->value || memcmp(m->name, name, n_name) != 0)
+                        continue;
+                m->value = value;
+                m->n = n;
+                --*n_missing;
+                return;
+        }
+}
+
+void rv_record_members(const char *line, size_t n, struct rv_record_member *members, size_t n_members)
+{
+        const char *p = line, *end = line + n;
+        size_t n_missing = n_members;
+
+        for (size_t i = 0; i < n_members; i++)
+                members[i].value = NULL;
+        if (n == 0 || *p++ != '{')
+                return;
+        while (n_missing && p < end && *p == '"') {
+                const char *name = p + 1, *value = skip_string(p, end);
+
+                if (!value || value == end || *value != ':')
+                        return;
+                value++;
+                p = skip_value(value, end);
+                if (!p)
+                        return;
+                take_member(
+                        name, (size_t)(value - 2 - name), value, (size_t)(p - value), members, n_members, &n_missing);
+                p++;
+        }
+}
+
+struct rv_record_text rv_record_string(const struct rv_record_member *member)
+{
+        if (!member->value || member->n < 2 || member->value[0] != '"' || member->value[member->n - 1] != '"')
+                return (struct rv_record_text){ 0 };
+        return (struct rv_record_text){ member->value + 1, member->n - 2 };
+}
+
+bool rv_record_number(const struct rv_record_member *member, uint64_t *ret)
+{
+        uint64_t value = 0;
+
+        if (!member->value || member->n == 0 || member->n > 16)
+                return false;
+        for (size_t i = 0; i < member->n; i++) {
+                char c = member->value[i];
+
+                if (c < '0' || c > '9')
+                        return false;
+                value = value * 10 + (uint64_t)(c - '0');
+        }
+        if (value >= UINT64_C(1) << 53)
+                return false;
+        *ret = value;
+        return true;
+}
+
+static int digit_of(char c)
+{
+        if (c >= '0' && c <= '9')
+                return c - '0';
+        return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool rv_record_hex(const struct rv_record_text *t, size_t n_bytes, uint8_t *ret)
+{
+        if (!t->text || t->n != 2 * n_bytes)
+                return false;
+        for (size_t i = 0; i < n_bytes; i++) {
+                int high = digit_of(t->text[2 * i]), low = digit_of(t->text[2 * i + 1]);
+
+                if (high < 0 || low < 0)
+                        return false;
+                ret[i] = (uint8_t)(high << 4 | low);
+        }
+        return true;
+}
+
 bool rv_record_text_is(const struct rv_record_text *t, const char *text)
 {
         return t->text && strlen(text) == t->n && memcmp(t->text, text, t->n) == 0;

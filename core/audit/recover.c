@@ -1,7 +1,7 @@
 #include "audit/recover.h"
 
+#include "audit/lines.h"
 #include "audit/live_private.h"
-#include "audit/log_reader.h"
 #include "audit/open_set.h"
 #include "audit/record_scan.h"
 
@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define BOOT_FILE "boot"
 #define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
@@ -54,29 +53,7 @@ static int lock_once(struct recovery *rec)
 
 /* ---- Reading the log ---- */
 
-static bool read_id(const struct rv_record_text *text, uint8_t ret[RV_DECISION_ID_BYTES])
-{
-        if (!text->text || text->n != 2 * RV_DECISION_ID_BYTES)
-                return false;
-        for (size_t i = 0; i < RV_DECISION_ID_BYTES; i++) {
-                unsigned value = 0;
-
-                for (size_t k = 0; k < 2; k++) {
-                        char c = text->text[2 * i + k];
-
-                        if (c >= '0' && c <= '9')
-                                value = value * 16 + (unsigned)(c - '0');
-                        else if (c >= 'a' && c <= 'f')
-                                value = value * 16 + (unsigned)(c - 'a') + 10;
-                        else
-                                return false;
-                }
-                ret[i] = (uint8_t)value;
-        }
-        return true;
-}
-
-static bool is_wanted(const struct scan *scan, const struct rv_log_reader *reader,
+static bool is_wanted(const struct scan *scan, const struct rv_lines *reader,
         const struct rv_record_text *instance)
 {
         int order;
@@ -92,13 +69,13 @@ static bool is_wanted(const struct scan *scan, const struct rv_log_reader *reade
         return true;
 }
 
-static int look_at(struct scan *scan, const struct rv_log_reader *reader, const char *line, size_t n)
+static int look_at(struct scan *scan, const struct rv_lines *reader, const char *line, size_t n)
 {
         struct rv_open_decision decision = { .offset = reader->offset, .n = n };
         struct rv_record_head head;
 
         rv_record_scan(line, n, &head);
-        if (!read_id(&head.decision_id, decision.id))
+        if (!rv_record_hex(&head.decision_id, sizeof(decision.id), decision.id))
                 return 0;
         if (rv_record_text_is(&head.kind, "outcome")) {
                 rv_open_set_remove(&scan->open, decision.id);
@@ -112,18 +89,18 @@ static int look_at(struct scan *scan, const struct rv_log_reader *reader, const 
 
 static int read_log(struct recovery *rec, struct scan *scan, const char *segment, uint64_t offset)
 {
-        struct rv_log_reader reader;
+        struct rv_lines reader;
         const char *line;
         size_t n;
         int r;
 
-        r = rv_log_reader_open(rec->log, segment, offset, &reader, rec->err);
-        while (r == 0 && (r = rv_log_reader_next(&reader, &line, &n, rec->err)) > 0) {
+        r = rv_lines_begin_at(&reader, rec->log->audit_fd, rec->log->audit_path, segment, offset, rec->err);
+        while (r == 0 && (r = rv_lines_next(&reader, &line, &n, rec->err)) > 0) {
                 r = look_at(scan, &reader, line, n);
                 if (r < 0)
                         rv_log_fail(rec->log, rec->err, r, reader.segment, "cannot gather decisions");
         }
-        rv_log_reader_close(&reader);
+        rv_lines_close(&reader);
         return rv_trace(r);
 }
 
@@ -131,13 +108,12 @@ static int read_log(struct recovery *rec, struct scan *scan, const char *segment
 
 static int read_record(struct recovery *rec, const struct rv_open_decision *at, json_t **ret)
 {
-        _cleanup_(rv_closep) int fd = -EBADF;
-        _cleanup_(rv_freep) char *line = malloc(at->n);
+        _cleanup_(rv_buf_fini) struct rv_buf line = { 0 };
+        int r = rv_log_read_line(rec->log, at->segment, at->offset, at->n, &line, rec->err);
 
-        fd = openat(rec->log->audit_fd, at->segment, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-        if (!line || fd < 0 || pread(fd, line, at->n, (off_t)at->offset) != (ssize_t)at->n)
-                return rv_log_fail(rec->log, rec->err, rv_raise(!line ? -ENOMEM : errno ? -errno : -EIO), at->segment, "cannot read a decision again");
-        *ret = rv_log_parse(line, at->n);
+        if (r <= 0)
+                return r < 0 ? rv_trace(r) : rv_log_fail(rec->log, rec->err, rv_raise(-EIO), at->segment, "cannot read a decision again");
+        *ret = rv_log_parse(line.data, line.size);
         return json_is_object(*ret) ? 1 : 0;
 }
 

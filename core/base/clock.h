@@ -3,6 +3,8 @@
  */
 #pragma once
 
+#include "base/test_point.h"
+
 #include <stdint.h>
 #include <time.h>
 
@@ -17,7 +19,7 @@ static inline uint64_t rv_clock_us(clockid_t id)
 /** rv_now_us() - wall clock, microseconds since 1970 (UTC). Context: any. Ownership: none. Return: as named */
 static inline uint64_t rv_now_us(void)
 {
-        return rv_clock_us(CLOCK_REALTIME);
+        return rv_clock_us(CLOCK_REALTIME) + rv_test_clock_us();
 }
 
 /** rv_boot_us() - CLOCK_BOOTTIME in microseconds: what runs are timed by. Context: any. Ownership: none. Return: as named */

@@ -10,7 +10,7 @@
  *
  * How values are written. Durations: digits and a unit, `250ms 10s 2m 24h 7d`. Sizes: digits and a unit,
  * `512MiB 10GiB`. `uid_range`: `FIRST-LAST`. `limits.cpus`: a number with at most three decimals.
- * Paths are absolute, but for a tenant's `policy`. Text is quoted where YAML would take it for a number.
+ * Paths are absolute, but for a tenant's `policy` and `shadow`. Text is quoted where YAML would take it for a number.
  */
 #pragma once
 
@@ -55,11 +55,22 @@ struct rv_config_runtime {
 struct rv_config_tenant {
         const char *name;
         const char *policy;                 /* absolute directory, or NULL: the default bundle */
+        const char *shadow;                 /* absolute directory of a bundle that judges too, or NULL */
         const char *backend, *runtime;
         const char *network;                /* "none", "registries", "domains" or "any" */
         struct rv_config_pairs labels;
         struct rv_config_registries registries;
         unsigned runtime_line;              /* where `runtime` stands; 0 if it does not */
+};
+
+/* The second place of the audit log (audit/sink.h). */
+struct rv_config_sink {
+        const char *to;                     /* "file:PATH", "command:PATH WORD…" or an https address; NULL: there is none */
+        bool has_records;                   /* every record; else checkpoints alone */
+        const char *behind;                 /* "wait" or "deny" */
+        uint64_t lag_max_bytes, timeout_ms;
+        const char *ca, *header_file;       /* or NULL */
+        unsigned line;                      /* where `audit.sink` stands; 0 if it does not */
 };
 
 struct rv_config {
@@ -87,6 +98,12 @@ struct rv_config {
         struct {
                 uint64_t resolve_ttl_ms, store_max_bytes;
         } packages;
+        struct {
+                struct rv_config_list redact;
+                uint64_t segment_max_bytes;
+                const char *key;            /* absolute path, or NULL: keys/ed25519 in state_dir */
+                struct rv_config_sink sink;
+        } audit;
         struct rv_arena arena;              /* private */
 };
 
@@ -120,7 +137,7 @@ int rv_config_load(const char *path, struct rv_config **ret, struct rv_error *er
 /**
  * rv_config_parse() - check a configuration's text
  * @text: @n bytes; copied
- * @file: for messages, and the directory that `policy` is relative to; "" means built in
+ * @file: for messages, and the directory that `policy` and `shadow` are relative to; "" means built in
  * @ret:  untouched on failure
  *
  * Context:   any thread; reads the environment

@@ -24,6 +24,11 @@ static const char *const type_texts[] = {
         [RV_CONFIG_ADDRESSES] = "mapping of IP addresses",
         [RV_CONFIG_DENIED] = "list of names, addresses, networks",
         [RV_CONFIG_SIZE] = "size",
+        [RV_CONFIG_REDACT] = "list of JSON pointers",
+        [RV_CONFIG_SEGMENT] = "size, at least `1MiB`",
+        [RV_CONFIG_SINK] = "`file:…`, `command:…` or https address",
+        [RV_CONFIG_BOOL] = "`true` or `false`",
+        [RV_CONFIG_BEHIND] = "`wait` or `deny`",
 };
 
 /* `tenants.*.policy` as `tenants.<name>.policy`. */

@@ -30,6 +30,8 @@
           "who runs; without any there is `local`") \
         X("tenants.*.policy",            DIRECTORY,     IN_TENANT(policy),              NULL, \
           "bundle directory, relative to this file's; without it the default bundle of the binary") \
+        X("tenants.*.shadow",            DIRECTORY,     IN_TENANT(shadow),              NULL, \
+          "bundle directory, as `policy`: it judges the same facts and decides nothing; both verdicts are recorded") \
         X("tenants.*.backend",           NAME,          IN_TENANT(backend),             "namespace", \
           "isolation backend") \
         X("tenants.*.runtime",           RUNTIME,       IN_TENANT(runtime),             "host", \
@@ -48,8 +50,6 @@
           "as `registries.<language>.ca`") \
         X("tenants.*.registries.*.proxy", URL,          IN_REGISTRY(proxy),             NULL, \
           "as `registries.<language>.proxy`") \
-        X("tenants.*.shadow",            REFUSED,       NOWHERE,                        NULL, \
-          "shadow policies") \
         X("tenants.*.token_sha256",      REFUSED,       NOWHERE,                        NULL, \
           "service with bearer tokens") \
         X("tenants.*.quotas",            REFUSED,       NOWHERE,                        NULL, \
@@ -90,10 +90,26 @@
           "how long a resolution that is not all pinned is used again") \
         X("packages.store_max",          SIZE,          IN_ROOT(packages.store_max_bytes), "10GiB", \
           "size of the layer store above which old layers are removed") \
-        X("audit.key",                   REFUSED,       NOWHERE,                        NULL, \
-          "signed audit log") \
-        X("audit.sink",                  REFUSED,       NOWHERE,                        NULL, \
-          "audit sinks") \
+        X("audit.key",                   PATH,          IN_ROOT(audit.key),             NULL, \
+          "file of the key that signs the audit log, read by the spawner alone; without it `STATE/keys/ed25519`") \
+        X("audit.redact",                REDACT,        IN_ROOT(audit.redact),          NULL, \
+          "what records hide: pointers into them; `*` stands for any member or element") \
+        X("audit.segment_max",           SEGMENT,       IN_ROOT(audit.segment_max_bytes), "64MiB", \
+          "size of a file of the log from which on the next record begins another one") \
+        X("audit.sink.to",               SINK,          IN_ROOT(audit.sink.to),         NULL, \
+          "where the log goes besides: `file:PATH`, `command:PATH WORD…` (its standard input; no shell) or an `https://` address") \
+        X("audit.sink.records",          BOOL,          IN_ROOT(audit.sink.has_records), "false", \
+          "true: every record; else checkpoints alone") \
+        X("audit.sink.behind",           BEHIND,        IN_ROOT(audit.sink.behind),     "wait", \
+          "what a run does when more than `lag_max` is not delivered: `wait` for it, for `phases.queue` at most, or `deny`") \
+        X("audit.sink.lag_max",          SIZE,          IN_ROOT(audit.sink.lag_max_bytes), "16MiB", \
+          "how much of the log may be undelivered before a run starts") \
+        X("audit.sink.timeout",          DURATION,      IN_ROOT(audit.sink.timeout_ms), "10s", \
+          "budget for delivering what a run has left, and for each batch") \
+        X("audit.sink.ca",               PATH,          IN_ROOT(audit.sink.ca),         NULL, \
+          "file of certificates to trust for an `https://` address, and no other") \
+        X("audit.sink.header_file",      PATH,          IN_ROOT(audit.sink.header_file), NULL, \
+          "file of HTTP headers to send along, one `Name: value` a line; readable by its owner alone") \
         X("admission.*",                 REFUSED,       NOWHERE,                        NULL, \
           "admission control")
 /* clang-format on */

@@ -148,7 +148,7 @@ static int take_key(struct rv_config_parser *p, const struct rv_config_key *key,
         }
 }
 
-/* Makes room for the elements of a mapping that becomes an array. */
+/* Makes room for the elements of a mapping that becomes an array; notes where one stands that is told of later. */
 static int make_room(struct rv_config_parser *p, const struct rv_yaml_node *node, const char *path, size_t n_path)
 {
         struct rv_config *c = p->config;
@@ -167,6 +167,8 @@ static int make_room(struct rv_config_parser *p, const struct rv_yaml_node *node
                 all[0] = c->runtimes[0];
                 c->runtimes = all;
         }
+        if (n_path == strlen("audit.sink") && memcmp(path, "audit.sink", n_path) == 0)
+                c->audit.sink.line = node->line;
         return 0;
 }
 
@@ -233,6 +235,17 @@ static int set_state_dir(struct rv_config_parser *p)
         return p->config->state_dir ? 0 : rv_config_fail_memory(p);
 }
 
+static int check_sink(struct rv_config_parser *p)
+{
+        const struct rv_config_sink *sink = &p->config->audit.sink;
+
+        if (sink->line && !sink->to)
+                return rv_config_fail(p, sink->line, "audit.sink needs `to`, or nothing would go anywhere; add it, or remove audit.sink");
+        if (sink->to && strncmp(sink->to, "https:", 6) != 0 && (sink->ca || sink->header_file))
+                return rv_config_fail(p, sink->line, "audit.sink.ca and header_file are for an https address; remove them");
+        return 0;
+}
+
 /* What only the whole file shows. */
 static int finish(struct rv_config_parser *p)
 {
@@ -253,6 +266,8 @@ static int finish(struct rv_config_parser *p)
                         return rv_config_fail(p, c->tenants[i].runtime_line,
                                               "tenant \"%s\" names the runtime \"%s\", which is not under runtimes; define it there",
                                               c->tenants[i].name, c->tenants[i].runtime);
+        if (check_sink(p) < 0)
+                return -EINVAL;
         return c->state_dir ? 0 : set_state_dir(p);
 }
 

@@ -32,6 +32,11 @@ enum rv_config_type {
         RV_CONFIG_ADDRESSES,
         RV_CONFIG_DENIED,
         RV_CONFIG_SIZE,
+        RV_CONFIG_REDACT,
+        RV_CONFIG_SEGMENT,
+        RV_CONFIG_SINK,
+        RV_CONFIG_BOOL,
+        RV_CONFIG_BEHIND,
 };
 
 enum rv_config_in {

@@ -90,10 +90,19 @@ static const char *set_scalar(struct rv_config_parser *p, const struct rv_config
                 return rv_config_read_duration(text, field);
         case RV_CONFIG_SIZE:
                 return rv_config_read_size(text, field);
+        case RV_CONFIG_SEGMENT:
+                return rv_config_read_segment(text, field);
         case RV_CONFIG_PIDS:
                 return rv_config_read_pids(text, field);
         case RV_CONFIG_CPUS:
                 return rv_config_read_cpus(text, field);
+        case RV_CONFIG_SINK:
+                return set_text(p, text, rv_config_check_sink(text), field);
+        case RV_CONFIG_BEHIND:
+                return set_text(p, text, rv_config_check_behind(text), field);
+        case RV_CONFIG_BOOL:
+                *(bool *)field = strcmp(text, "true") == 0;
+                return NULL;
         case RV_CONFIG_UID_RANGE:
                 return rv_config_read_uid_range(text, &p->config->uid_first, &p->config->uid_last);
         default:
@@ -117,10 +126,10 @@ static int refuse_kind(struct rv_config_parser *p, const struct rv_config_key *k
                 break;
         case RV_YAML_INTEGER:
         case RV_YAML_REAL:
-                if (key->type == RV_CONFIG_DURATION || key->type == RV_CONFIG_SIZE)
+                if (key->type == RV_CONFIG_DURATION || key->type == RV_CONFIG_SIZE || key->type == RV_CONFIG_SEGMENT)
                         return rv_config_fail(p, node->line, "%s needs a unit: write it as `%s` is written", key->path,
                                               key->otherwise);
-                cure = is_number_key(key) ? "" : "; quote it if it is meant as text";
+                cure = is_number_key(key) || key->type == RV_CONFIG_BOOL ? "" : "; quote it if it is meant as text";
                 break;
         case RV_YAML_STRING:
                 cure = "; remove the quotes";
@@ -129,7 +138,7 @@ static int refuse_kind(struct rv_config_parser *p, const struct rv_config_key *k
                 break;
         }
         return rv_config_fail(p, node->line, "%s needs %s, not %s%s", key->path,
-                              key->type == RV_CONFIG_PIDS ? "a whole number" : is_number_key(key) ? "a number" : "text",
+                              key->type == RV_CONFIG_BOOL ? "true or false" : key->type == RV_CONFIG_PIDS ? "a whole number" : is_number_key(key) ? "a number" : "text",
                               rv_yaml_kind_text(node->kind), cure);
 }
 
@@ -139,6 +148,8 @@ static int take_scalar(struct rv_config_parser *p, const struct rv_config_key *k
         const char *why;
 
         is_fit |= key->type == RV_CONFIG_CPUS && node->kind == RV_YAML_REAL;
+        if (key->type == RV_CONFIG_BOOL)
+                is_fit = node->kind == RV_YAML_BOOL;
         if (!is_fit)
                 return refuse_kind(p, key, node);
         why = set_scalar(p, key, node->text);
@@ -164,7 +175,8 @@ static int take_list(struct rv_config_parser *p, const struct rv_config_key *key
                         return rv_config_fail(p, c->line, "%s needs a list of texts, not of %s", key->path, rv_yaml_kind_text(c->kind));
                 why = key->type == RV_CONFIG_EXPOSE ? rv_config_check_expose(c->text)
                       : key->type == RV_CONFIG_HOSTS ? rv_config_check_host(c->text)
-                                                     : rv_config_check_denied(c->text);
+                      : key->type == RV_CONFIG_REDACT ? rv_config_check_redact(c->text)
+                                                      : rv_config_check_denied(c->text);
                 why = set_text(p, c->text, why, &list->items[list->n_items]);
                 if (why)
                         return refuse(p, key, c, why);
@@ -254,6 +266,7 @@ int rv_config_set_value(struct rv_config_parser *p, const struct rv_config_key *
         case RV_CONFIG_EXPOSE:
         case RV_CONFIG_HOSTS:
         case RV_CONFIG_DENIED:
+        case RV_CONFIG_REDACT:
                 return take_list(p, key, node);
         case RV_CONFIG_LABELS:
         case RV_CONFIG_ADDRESSES:

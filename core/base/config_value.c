@@ -16,6 +16,7 @@
 #define CPUS_MAX 4096u
 #define DURATION_MS_MAX (UINT64_C(366) * 86400 * 1000)
 #define SIZE_BYTES_MAX (UINT64_C(1) << 60)
+#define SEGMENT_BYTES_MIN (UINT64_C(1) << 20)
 #define UID_FIRST_MIN 1000u
 #define UID_NOBODY 65534u              /* and 65535, which is "no user" in 16 bits */
 
@@ -235,6 +236,33 @@ const char *rv_config_check_url(const char *s)
         return is_authority(s, n) ? NULL : why;
 }
 
+const char *rv_config_check_sink(const char *s)
+{
+        static const char why[] = "`file:` or `command:` and an absolute path, or an address that begins with https:// and a host";
+        char path[PATH_BYTES_MAX + 1];
+        size_t n;
+
+        if (strncmp(s, "https://", 8) == 0)
+                return rv_config_check_url(s) ? why : NULL;
+        if (strncmp(s, "file:", 5) == 0)
+                return rv_config_check_path(s + 5) || s[strlen(s) - 1] == '/' ? why : NULL;
+        if (strncmp(s, "command:", 8) != 0 || has_control(s))
+                return why;
+        n = strcspn(s + 8, " ");
+        if (n > PATH_BYTES_MAX)
+                return why;
+        memcpy(path, s + 8, n);
+        path[n] = 0;
+        return rv_config_check_path(path) ? why : NULL;
+}
+
+const char *rv_config_check_behind(const char *s)
+{
+        static const char *const words[] = { "wait", "deny" };
+
+        return one_of(s, words, RV_N_ELEMENTS(words), "`wait` or `deny`");
+}
+
 const char *rv_config_check_host(const char *s)
 {
         if (strstr(s, "://"))
@@ -285,6 +313,17 @@ const char *rv_config_read_size(const char *s, uint64_t *ret_bytes)
 
         if (!read_with_unit(s, units, RV_N_ELEMENTS(units), SIZE_BYTES_MAX, ret_bytes))
                 return "a size such as `512MiB`, `10GiB` or `1TiB`";
+        return NULL;
+}
+
+const char *rv_config_read_segment(const char *text, uint64_t *ret_bytes)
+{
+        uint64_t bytes;
+        const char *why = rv_config_read_size(text, &bytes);
+
+        if (why || bytes < SEGMENT_BYTES_MIN)
+                return "a size of at least `1MiB`, such as `64MiB`";
+        *ret_bytes = bytes;
         return NULL;
 }
 

@@ -21,6 +21,10 @@ const char *rv_config_check_expose(const char *text);
 const char *rv_config_check_text(const char *text);
 /** rv_config_check_network() - a network mode. Context: any. Ownership: borrows. Return: see above */
 const char *rv_config_check_network(const char *text);
+/** rv_config_check_sink() - `file:PATH`, `command:PATH WORD…` or https://. Context: any. Ownership: borrows. Return: see above */
+const char *rv_config_check_sink(const char *text);
+/** rv_config_check_behind() - what to do when the second place of the log is behind. Context: any. Ownership: borrows. Return: see above */
+const char *rv_config_check_behind(const char *text);
 /** rv_config_check_language() - a language. Context: any. Ownership: borrows. Return: see above */
 const char *rv_config_check_language(const char *text);
 /** rv_config_check_url() - http:// or https:// with a host. Context: any. Ownership: borrows. Return: see above */
@@ -33,6 +37,10 @@ const char *rv_config_check_domain(const char *text);
 const char *rv_config_check_address(const char *text);
 /** rv_config_check_denied() - a domain name, an address or ADDRESS/BITS. Context: any. Ownership: borrows. Return: see above */
 const char *rv_config_check_denied(const char *text);
+/** rv_config_check_redact() - a JSON pointer to what a record may hide. Context: any. Ownership: borrows. Return: see above */
+const char *rv_config_check_redact(const char *text);
+/** rv_config_read_segment() - a size of at least 1 MiB. Context: any. Ownership: none. Return: see above */
+const char *rv_config_read_segment(const char *text, uint64_t *ret_bytes);
 /** rv_config_read_duration() - `250ms`, `10s`, `2m`, `24h`, `7d`, to milliseconds; from 1 ms to 366 days. Context: any. Ownership: none. Return: see above */
 const char *rv_config_read_duration(const char *text, uint64_t *ret_ms);
 /** rv_config_read_size() - `512KiB`, `64MiB`, `10GiB`, `1TiB`, to bytes. Context: any. Ownership: none. Return: see above */

@@ -150,3 +150,39 @@ int rv_send_with_fds(int socket_fd, const void *data, size_t size, const int *fd
                         return -errno;
         return 0;
 }
+
+ssize_t rv_receive_with_fds(int socket_fd, void *data, size_t size, int flags, int *ret_fds, size_t max_fds,
+        size_t *ret_n_fds)
+{
+        union {
+                struct cmsghdr head;
+                char bytes[CMSG_SPACE(sizeof(int) * RV_SEND_FDS_MAX)];
+        } control = { 0 };
+        struct iovec iov = { .iov_base = data, .iov_len = size };
+        /* Not CMSG_SPACE(): in its padding one descriptor more could fit. */
+        struct msghdr message = { .msg_iov = &iov,
+                .msg_iovlen = 1,
+                .msg_control = &control,
+                .msg_controllen = CMSG_LEN(sizeof(int) * max_fds) };
+        const struct cmsghdr *c;
+        size_t n_fds = 0;
+        ssize_t n;
+
+        *ret_n_fds = 0;
+        rv_require(max_fds >= 1 && max_fds <= RV_SEND_FDS_MAX);
+        n = recvmsg(socket_fd, &message, flags | MSG_CMSG_CLOEXEC);
+        if (n < 0)
+                return -errno;
+        c = CMSG_FIRSTHDR(&message);
+        if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
+                n_fds = RV_MIN((c->cmsg_len - CMSG_LEN(0)) / sizeof(int), max_fds);
+                memcpy(ret_fds, CMSG_DATA(c), sizeof(int) * n_fds);
+        }
+        if (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
+                while (n_fds)
+                        rv_close(ret_fds[--n_fds]);
+                return -EBADMSG;
+        }
+        *ret_n_fds = n_fds;
+        return n;
+}

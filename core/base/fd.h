@@ -38,6 +38,21 @@ int rv_send_with_fds(int socket_fd, const void *data, size_t size, const int *fd
 #define RV_SEND_FDS_MAX 8
 
 /**
+ * rv_receive_with_fds() - one message from such a socket, whole or not at all, with its descriptors
+ * @data:      @size bytes; written as far as the message goes, also after a failure
+ * @flags:     of recvmsg(2), such as MSG_DONTWAIT
+ * @ret_fds:   room for @max_fds descriptors, 1 to RV_SEND_FDS_MAX; close-on-exec
+ * @ret_n_fds: always set; 0 after a failure: what came with a message that is not taken is closed
+ *
+ * Context:   may block, unless @flags say otherwise
+ * Ownership: borrows @socket_fd; the descriptors are the caller's
+ * Return:    the bytes of the message; 0 also at the end; -EBADMSG it is longer than @size, or has more descriptors than
+ *            @max_fds; -EAGAIN, -EINTR, -errno
+ */
+ssize_t rv_receive_with_fds(int socket_fd, void *data, size_t size, int flags, int *ret_fds, size_t max_fds,
+        size_t *ret_n_fds);
+
+/**
  * rv_read_file_at() - a regular file's bytes, bounded
  * @dir_fd: AT_FDCWD or a directory
  * @max:    most bytes

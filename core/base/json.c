@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#define MEMBERS_ON_STACK 16
 #define INTEGER_MAX ((json_int_t)9007199254740991)   /* 2^53 - 1, RFC 7493 */
 
 int rv_json_read(const char *text, size_t n, unsigned depth, json_t **ret, struct rv_error *err)
@@ -52,52 +53,127 @@ bool rv_json_is_deeper(const json_t *value, unsigned depth)
         return false;
 }
 
-/* RFC 8785, 3.2.2.2: the shortest escapes, everything else as it is. */
-static void write_string(const char *s, size_t n, struct rv_buf *out)
+static bool is_escaped(uint8_t c)
 {
-        size_t start = 0;
+        return c < 0x20 || c == '"' || c == '\\';
+}
 
-        rv_buf_putc(out, '"');
-        for (size_t i = 0; i < n; i++) {
-                uint8_t c = (uint8_t)s[i];
-                const char *escape = NULL;
-
-                switch (c) {
-                case '"': escape = "\\\""; break;
-                case '\\': escape = "\\\\"; break;
-                case '\b': escape = "\\b"; break;
-                case '\f': escape = "\\f"; break;
-                case '\n': escape = "\\n"; break;
-                case '\r': escape = "\\r"; break;
-                case '\t': escape = "\\t"; break;
-                default:
-                        if (c >= 0x20)
-                                continue;
-                }
-                rv_buf_append(out, s + start, i - start);
-                start = i + 1;
-                if (escape)
-                        rv_buf_puts(out, escape);
-                else
-                        rv_buf_printf(out, "\\u%04x", c);
+/* RFC 8785, 3.2.2.2: the shortest escape of a character that needs one. */
+static void write_escape(uint8_t c, struct rv_buf *out)
+{
+        switch (c) {
+        case '"': rv_buf_append(out, "\\\"", 2); return;
+        case '\\': rv_buf_append(out, "\\\\", 2); return;
+        case '\b': rv_buf_append(out, "\\b", 2); return;
+        case '\f': rv_buf_append(out, "\\f", 2); return;
+        case '\n': rv_buf_append(out, "\\n", 2); return;
+        case '\r': rv_buf_append(out, "\\r", 2); return;
+        case '\t': rv_buf_append(out, "\\t", 2); return;
+        default: rv_buf_printf(out, "\\u%04x", c);
         }
-        rv_buf_append(out, s + start, n - start);
-        rv_buf_putc(out, '"');
+}
+
+/* What needs escapes, up to the closing quote. */
+static void write_escaped(const char *s, size_t n, struct rv_buf *out)
+{
+        for (size_t i = 0, start = 0; i <= n; i++) {
+                if (i < n && !is_escaped((uint8_t)s[i]))
+                        continue;
+                rv_buf_append(out, s + start, i - start);
+                if (i < n)
+                        write_escape((uint8_t)s[i], out);
+                start = i + 1;
+        }
+}
+
+/* With @end behind the closing quote, if that is not 0. Most texts need no escape and have their room made once. */
+static void write_string(const char *s, size_t n, char end, struct rv_buf *out)
+{
+        size_t i = 0;
+        char *p;
+
+        if (rv_buf_reserve(out, n + 3) < 0)
+                return;
+        p = out->data + out->size;
+        *p++ = '"';
+        for (; i < n && !is_escaped((uint8_t)s[i]); i++)
+                p[i] = s[i];
+        out->size += 1 + i;
+        if (i < n)
+                write_escaped(s + i, n - i, out);
+        if (rv_buf_reserve(out, 2) < 0)
+                return;
+        p = out->data + out->size;
+        *p++ = '"';
+        if (end)
+                *p++ = end;
+        *p = 0;
+        out->size = (size_t)(p - out->data);
+}
+
+static int write_integer(json_int_t value, struct rv_buf *out)
+{
+        char digits[24], *p = digits + sizeof(digits);
+        uint64_t rest = (uint64_t)(value < 0 ? -value : value);
+
+        if (value > INTEGER_MAX || value < -INTEGER_MAX)
+                return rv_raise(-EDOM);
+        do
+                *--p = (char)('0' + rest % 10);
+        while (rest /= 10);
+        if (value < 0)
+                *--p = '-';
+        return rv_buf_append(out, p, (size_t)(digits + sizeof(digits) - p));
 }
 
 /*
  * RFC 8785, 3.2.3 sorts by UTF-16 code units. That is the order of UTF-8's bytes but for the characters
  * of U+E000 to U+FFFF, which in UTF-16 come after those beyond U+FFFF (surrogates, 0xD800 to 0xDFFF).
  */
-static int compare_keys(const void *pa, const void *pb)
+int rv_json_compare_names(const char *a, size_t n_a, const char *b, size_t n_b)
 {
-        const uint8_t *a = *(const uint8_t *const *)pa, *b = *(const uint8_t *const *)pb;
+        size_t n = RV_MIN(n_a, n_b), i = 0;
+        uint8_t x, y;
 
-        while (*a && *a == *b)
-                a++, b++;
-        if (*a >= 0xee && *b >= 0xee && (*a >= 0xf0) != (*b >= 0xf0))
-                return *a >= 0xf0 ? -1 : 1;
-        return *a < *b ? -1 : *a > *b;
+        while (i < n && a[i] == b[i])
+                i++;
+        if (i == n)
+                return n_a < n_b ? -1 : n_a > n_b;
+        x = (uint8_t)a[i];
+        y = (uint8_t)b[i];
+        if (x >= 0xee && y >= 0xee && (x >= 0xf0) != (y >= 0xf0))
+                return x >= 0xf0 ? -1 : 1;
+        return x < y ? -1 : 1;
+}
+
+struct member {
+        const char *name;
+        size_t n;
+        const json_t *value;
+};
+
+static int compare_members(const void *pa, const void *pb)
+{
+        const struct member *a = pa, *b = pb;
+
+        return rv_json_compare_names(a->name, a->n, b->name, b->n);
+}
+
+/* Most objects have a handful of members, and calling a function for each comparison costs more than it saves. */
+static void sort_members(struct member *members, size_t n)
+{
+        if (n > MEMBERS_ON_STACK) {
+                qsort(members, n, sizeof(*members), compare_members);
+                return;
+        }
+        for (size_t i = 1; i < n; i++) {
+                struct member m = members[i];
+                size_t k = i;
+
+                for (; k > 0 && compare_members(&m, &members[k - 1]) < 0; k--)
+                        members[k] = members[k - 1];
+                members[k] = m;
+        }
 }
 
 static int write_value(const json_t *value, struct rv_buf *out);
@@ -105,24 +181,26 @@ static int write_value(const json_t *value, struct rv_buf *out);
 static int write_object(const json_t *object, struct rv_buf *out)
 {
         size_t n = json_object_size(object), i = 0;
-        _cleanup_(rv_freep) const char **keys = NULL;
-        const char *key;
+        struct member few[MEMBERS_ON_STACK], *members = few;
+        _cleanup_(rv_freep) struct member *many = NULL;
+        const char *name;
         json_t *child;
         int r;
 
-        keys = calloc(n ? n : 1, sizeof(*keys));
-        if (!keys)
-                return rv_raise(-ENOMEM);
-        json_object_foreach((json_t *)object, key, child)
-                keys[i++] = key;
-        qsort(keys, n, sizeof(*keys), compare_keys);
+        if (n > MEMBERS_ON_STACK) {
+                members = many = calloc(n, sizeof(*many));
+                if (!many)
+                        return rv_raise(-ENOMEM);
+        }
+        json_object_foreach((json_t *)object, name, child)
+                members[i++] = (struct member){ name, strlen(name), child };
+        sort_members(members, n);
         rv_buf_putc(out, '{');
         for (i = 0; i < n; i++) {
                 if (i)
                         rv_buf_putc(out, ',');
-                write_string(keys[i], strlen(keys[i]), out);
-                rv_buf_putc(out, ':');
-                r = write_value(json_object_get(object, keys[i]), out);
+                write_string(members[i].name, members[i].n, ':', out);
+                r = write_value(members[i].value, out);
                 if (r < 0)
                         return r;
         }
@@ -148,21 +226,16 @@ static int write_array(const json_t *array, struct rv_buf *out)
 
 static int write_value(const json_t *value, struct rv_buf *out)
 {
-        json_int_t n;
-
         switch (json_typeof(value)) {
         case JSON_OBJECT:
                 return write_object(value, out);
         case JSON_ARRAY:
                 return write_array(value, out);
         case JSON_STRING:
-                write_string(json_string_value(value), json_string_length(value), out);
+                write_string(json_string_value(value), json_string_length(value), 0, out);
                 return rv_buf_error(out);
         case JSON_INTEGER:
-                n = json_integer_value(value);
-                if (n > INTEGER_MAX || n < -INTEGER_MAX)
-                        return rv_raise(-EDOM);
-                return rv_buf_printf(out, "%" JSON_INTEGER_FORMAT, n);
+                return write_integer(json_integer_value(value), out);
         case JSON_TRUE:
                 return rv_buf_puts(out, "true");
         case JSON_FALSE:

@@ -51,5 +51,8 @@ int rv_json_canonical(const json_t *value, struct rv_buf *out);
 /** rv_json_canonical_sha256() - digest of the canonical form, as hex. Context: any. Ownership: borrows. Return: as rv_json_canonical() */
 int rv_json_canonical_sha256(const json_t *value, char ret_hex[65]);
 
+/** rv_json_compare_names() - the order of members in the canonical form: by UTF-16 code units. Context: any. Ownership: borrows well-formed UTF-8. Return: below, equal to or above 0 */
+int rv_json_compare_names(const char *a, size_t n_a, const char *b, size_t n_b);
+
 /** rv_json_get_string() - member @key of @object, or @otherwise if it is absent or no string. Context: any. Ownership: borrowed from @object. Return: the text */
 const char *rv_json_get_string(const json_t *object, const char *key, const char *otherwise);

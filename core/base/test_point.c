@@ -9,14 +9,22 @@
 #include <time.h>
 
 static char wish[64];
+static uint64_t clock_us;
 
 /* At the very start: the spawner forgets its caller's environment. */
 __attribute__((constructor)) static void remember(void)
 {
-        const char *value = getenv("REEVE_TEST_PAUSE");
+        const char *value = getenv("REEVE_TEST_PAUSE"), *seconds = getenv("REEVE_TEST_CLOCK");
 
         if (value)
                 rv_text_copy(wish, sizeof(wish), value);
+        if (seconds)
+                clock_us = strtoull(seconds, NULL, 10) * 1000000;
+}
+
+uint64_t rv_test_clock_us(void)
+{
+        return clock_us;
 }
 
 void rv_test_point(const char *name)

@@ -235,6 +235,14 @@ static void load(struct judging *j)
 
 int rv_policy_decide(const struct rv_bundle *bundle, const json_t *facts, json_t **ret)
 {
+        struct rv_policy_notes notes;
+
+        return rv_policy_decide_noting(bundle, facts, &notes, ret);
+}
+
+int rv_policy_decide_noting(const struct rv_bundle *bundle, const json_t *facts, struct rv_policy_notes *ret_notes,
+        json_t **ret)
+{
         struct judging j = { .facts = facts, .request = json_object_get(facts, "request") };
         int r;
 
@@ -251,6 +259,8 @@ int rv_policy_decide(const struct rv_bundle *bundle, const json_t *facts, json_t
         fill_sections(&j);
         judge_limits(&j);
         r = j.engine.fault == RV_ENGINE_HOST ? rv_raise(-ENOMEM) : rv_verdict_end(&j.verdict, ret);
+        if (r == 0)
+                *ret_notes = (struct rv_policy_notes){ .lacking = j.engine.lacking };
         rv_verdict_fini(&j.verdict);
         rv_engine_fini(&j.engine);
         return rv_trace(r);

@@ -47,6 +47,24 @@
  */
 int rv_policy_decide(const struct rv_bundle *bundle, const json_t *facts, json_t **ret);
 
+/* What a verdict does not say about how it came about. */
+struct rv_policy_notes {
+        const char *lacking;   /* a fact that was read, is one (fact_names.h), and is missing in the facts; or NULL */
+};
+
+/**
+ * rv_policy_decide_noting() - judge, and say what the judging met
+ * @ret_notes: set with the verdict, of constant data
+ *
+ * The facts of rv_facts_build() lack nothing that their stage can know; those of an older record may.
+ *
+ * Context:   as rv_policy_decide()
+ * Ownership: as rv_policy_decide()
+ * Return:    as rv_policy_decide()
+ */
+int rv_policy_decide_noting(const struct rv_bundle *bundle, const json_t *facts, struct rv_policy_notes *ret_notes,
+        json_t **ret);
+
 /**
  * rv_policy_verdict_error() - the verdict where no bundle could be loaded: a denial with code policy_error
  * @file: "" if unknown
@@ -60,6 +78,18 @@ int rv_policy_decide(const struct rv_bundle *bundle, const json_t *facts, json_t
  */
 json_t *rv_policy_verdict_error(const char *message, const char *file, int line);
 
+/**
+ * rv_policy_verdict_is_of_memory() - did a bound on memory make a denial of it?
+ *
+ * How much Lua allocates is the same for the same policy and facts, but for when a table from which entries were
+ * removed grows: that follows Lua's hash seed, which is another for each state. A policy that comes within a few
+ * kilobytes of a bound may meet it once and not the next time.
+ *
+ * Context:   any
+ * Ownership: borrows
+ * Return:    as named
+ */
+bool rv_policy_verdict_is_of_memory(const json_t *verdict);
 /** rv_policy_verdict_is_allow() - Context: any. Ownership: borrows. Return: is the effect "allow"? */
 bool rv_policy_verdict_is_allow(const json_t *verdict);
 /** rv_policy_verdict_code() - Context: any. Ownership: borrowed from @verdict. Return: its code */

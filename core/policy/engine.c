@@ -13,6 +13,12 @@
 #define REFUSALS_MAX 8       /* each refusal costs a full collection, which is work as well */
 #define STRING_OVERHEAD 64   /* Lua's header of a string and its NUL, with room */
 
+const char *const rv_engine_memory_causes[RV_ENGINE_MEMORY_MAX_] = {
+#define X(name, text) text,
+        RV_ENGINE_MEMORY_CAUSES(X)
+#undef X
+};
+
 static void set_place(struct rv_engine_place *place, const char *file, int line)
 {
         snprintf(place->file, sizeof(place->file), "%s", file);
@@ -32,10 +38,10 @@ bool rv_engine_where(lua_State *L, struct rv_engine_place *ret)
         return false;
 }
 
-static void *refuse(struct rv_engine *e, const char *cause)
+static void *refuse(struct rv_engine *e, int cause)
 {
         e->n_refusals++;
-        e->memory_cause = cause;
+        e->memory_cause = rv_engine_memory_causes[cause];
         e->memory_place = e->fallback;
         /* Reads the call chain only; as the count hook is set, each instruction has saved where it is. */
         if (e->L)
@@ -61,13 +67,13 @@ static void *allocate(void *ud, void *ptr, size_t osize, size_t nsize)
         }
         if (nsize > old) {
                 if (!ptr && osize == LUA_TSTRING && nsize > RV_ENGINE_STRING_MAX + STRING_OVERHEAD)
-                        return refuse(e, "a string is longer than " RV_STR(RV_ENGINE_STRING_MAX) " bytes");
+                        return refuse(e, RV_ENGINE_MEMORY_STRING);
                 if (nsize > RV_ENGINE_BLOCK_MAX)
-                        return refuse(e, "a table has too many entries, or calls nest too deep");
+                        return refuse(e, RV_ENGINE_MEMORY_BLOCK);
                 if (e->used_bytes + (nsize - old) > RV_ENGINE_MEMORY_MAX)
-                        return refuse(e, "the policy uses more than 8 MiB");
+                        return refuse(e, RV_ENGINE_MEMORY_TOTAL);
                 if (e->turnover_bytes + nsize > RV_ENGINE_TURNOVER_MAX || e->n_refusals > REFUSALS_MAX)
-                        return refuse(e, "the policy allocates without end");
+                        return refuse(e, RV_ENGINE_MEMORY_TURNOVER);
                 e->turnover_bytes += nsize;
         }
         p = realloc(ptr, nsize);
@@ -215,7 +221,7 @@ enum rv_engine_fault rv_engine_run(struct rv_engine *e, lua_CFunction function, 
                 e->fault = e->is_host_out ? RV_ENGINE_HOST : RV_ENGINE_MEMORY;
                 e->is_spent = true;
                 e->place = e->memory_place;
-                snprintf(e->message, sizeof(e->message), "%s", e->memory_cause ? e->memory_cause : "out of memory");
+                snprintf(e->message, sizeof(e->message), "%s", e->memory_cause ? e->memory_cause : rv_engine_memory_causes[RV_ENGINE_MEMORY_OTHER]);
         } else if (e->fault == RV_ENGINE_FINE) {
                 /* An error while Lua was handling one, as when its C stack ends. */
                 e->fault = RV_ENGINE_ERROR;

@@ -27,6 +27,21 @@
 #define RV_ENGINE_BYTES_PER_UNIT 64        /* what a host function may touch for the price of one instruction */
 #define RV_ENGINE_MESSAGE_MAX 512
 
+/* What a message says after a breach of a bound of memory. */
+#define RV_ENGINE_MEMORY_CAUSES(X) \
+        X(STRING, "a string is longer than " RV_STR(RV_ENGINE_STRING_MAX) " bytes") \
+        X(BLOCK, "a table has too many entries, or calls nest too deep") \
+        X(TOTAL, "the policy uses more than 8 MiB") \
+        X(TURNOVER, "the policy allocates without end") \
+        X(OTHER, "out of memory")
+enum {
+#define X(name, text) RV_ENGINE_MEMORY_##name,
+        RV_ENGINE_MEMORY_CAUSES(X)
+#undef X
+        RV_ENGINE_MEMORY_MAX_,
+};
+extern const char *const rv_engine_memory_causes[RV_ENGINE_MEMORY_MAX_];
+
 enum rv_engine_fault {
         RV_ENGINE_FINE,
         RV_ENGINE_UNDECIDED,   /* a fact was read that is known only at stage `resolved` */
@@ -66,6 +81,7 @@ struct rv_engine {
         struct rv_engine_place memory_place;
         const char *memory_cause;
         bool is_host_out, is_spent;
+        const char *lacking;              /* the first fact that was read and is in the tables, but not in the facts */
 
         rv_engine_finding *finding;       /* NULL: the first fault raises */
         void *finding_data;

@@ -287,6 +287,8 @@ static enum rv_engine_fault test_condition(struct rv_engine *e, const struct rv_
                 e->place = rule->place;
                 if (c->fact->is_resolved_only && strcmp(rv_json_get_string(item, "stage", ""), "resolved") != 0)
                         return e->fault = RV_ENGINE_UNDECIDED;
+                if (!e->lacking)
+                        e->lacking = c->fact->name;
                 snprintf(e->message, sizeof(e->message), "the facts have no '%s'", c->name);
                 return e->fault = RV_ENGINE_ERROR;
         }

@@ -131,6 +131,18 @@ json_t *rv_policy_verdict_error(const char *message, const char *file, int line)
         return verdict;
 }
 
+bool rv_policy_verdict_is_of_memory(const json_t *verdict)
+{
+        const json_t *denial;
+        size_t i;
+
+        json_array_foreach(json_object_get(verdict, "denials"), i, denial)
+                for (size_t k = 0; k < RV_ENGINE_MEMORY_MAX_; k++)
+                        if (strcmp(rv_json_get_string(denial, "message", ""), rv_engine_memory_causes[k]) == 0)
+                                return true;
+        return false;
+}
+
 bool rv_policy_verdict_is_allow(const json_t *verdict)
 {
         return strcmp(rv_json_get_string(verdict, "effect", "deny"), "allow") == 0;

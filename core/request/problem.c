@@ -134,6 +134,8 @@ json_t *rv_problem_to_json(const struct rv_problem *p)
                       p->status);
         if (p->detail[0])
                 r = json_object_set_new(o, "detail", json_string(p->detail));
+        if (p->retry_after_s && r == 0)
+                r = json_object_set_new(o, "retry_after_s", json_integer((json_int_t)p->retry_after_s));
         if (r < 0 || json_object_set(o, "errors", errors) < 0) {
                 json_decref(o);
                 o = NULL;

@@ -54,6 +54,7 @@ struct rv_problem {
         char title[160];      /* the kind of problem, the same for all of its type */
         char detail[1024];    /* this occurrence; written only if not empty */
         int status;           /* of HTTP (RFC 9110) */
+        uint32_t retry_after_s;   /* when to ask again; 0: not told */
         struct rv_problem_fault *faults;
         size_t n_faults, n_left_out;
         bool is_failed;       /* an allocation failed */
@@ -133,7 +134,7 @@ static inline int rv_problem_error(const struct rv_problem *problem)
 /**
  * rv_problem_to_json() - {"schema","type","title","status","errors":[{"pointer","code","message"}]}
  *
- * Where faults were left out, a last error with pointer "" and code `length` says how many.
+ * With `detail` and `retry_after_s` where they are set. Where faults were left out, a last error with pointer "" and code `length` says how many.
  *
  * Context:   any thread
  * Ownership: a new reference, to the caller

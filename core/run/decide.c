@@ -110,6 +110,8 @@ enum rv_step rv__run_decide(struct rv_run *run)
         int r;
 
         r = make_facts(run);
+        if (r == 0)
+                r = rv__run_bound_facts(run);
         if (r == 0 && run->input.bundle)
                 r = rv_policy_decide(run->input.bundle, run->facts, &run->verdict);
         else if (r == 0)
@@ -129,6 +131,7 @@ enum rv_step rv__run_decide(struct rv_run *run)
                 run->evidence.stop_limit_ms = (uint32_t)run->core->config->phases.decide_ms;
                 step = RV_STEP_CLASSIFY;
         }
+        rv__run_judge_shadow(run);       /* when all is decided, and its time is not counted */
         if (step == RV_STEP_NEXT)
                 return step;
         r = rv__record_decision(run, &err);

@@ -14,6 +14,7 @@ static const struct {
         enum rv_phase step;
 } phases[RV_RUN_PHASES] = {
         [RV_RUN_VALIDATE] = { rv__run_validate, RV_PHASE_VALIDATE },
+        [RV_RUN_IDEMPOTENCY] = { rv__run_idempotency, RV_PHASE_IDEMPOTENCY },
         [RV_RUN_DECIDE] = { rv__run_decide, RV_PHASE_DECIDE },
         [RV_RUN_PLAN] = { rv__run_plan, RV_PHASE_PLAN },
         [RV_RUN_START] = { rv__run_start, RV_PHASE_START },
@@ -67,6 +68,7 @@ void rv__run_go_on(struct rv_run *run)
                 enter(run,
                         step == RV_STEP_CLASSIFY         ? RV_RUN_CLASSIFY
                                 : step == RV_STEP_ANSWER ? RV_RUN_ANSWER
+                                : step == RV_STEP_AGAIN  ? RV_RUN_IDEMPOTENCY
                                                          : run->phase + 1);
                 run->wants_advance = true;
         }
@@ -112,6 +114,12 @@ static void make_id(char ret[RV_RUN_ID_SIZE])
         rv_hex(bytes, sizeof(bytes), ret);
 }
 
+void rv__run_make_ids(struct rv_run *run)
+{
+        make_id(run->run_id);
+        make_id(run->decision_id);
+}
+
 int rv_run_start(struct rv_core *core, const struct rv_run_input *input, struct rv_run **ret_run)
 {
         struct rv_run *run = calloc(1, sizeof(*run));
@@ -122,8 +130,7 @@ int rv_run_start(struct rv_core *core, const struct rv_run_input *input, struct 
         run->input = *input;
         run->tenant = rv_config_tenant(core->config, input->tenant);
         run->seen.result_fd = -1;
-        make_id(run->run_id);
-        make_id(run->decision_id);
+        rv__run_make_ids(run);
         rv_capture_init(&run->out, RV_CAPTURE_STDOUT_CHARACTERS, RV_CAPTURE_CEILING_BYTES);
         rv_capture_init(&run->err, RV_CAPTURE_STDERR_CHARACTERS, RV_CAPTURE_CEILING_BYTES);
         run->phase_start_ns = now_ns();
@@ -146,10 +153,12 @@ void rv_run_free(struct rv_run *run)
 {
         if (!run)
                 return;
+        rv__run_key_fini(run);
         rv_request_free(run->request);
         rv_problem_free(run->problem);
         json_decref(run->facts);
         json_decref(run->verdict);
+        json_decref(run->shadow);
         json_decref(run->detail);
         free(run->plan_env);
         rv_capture_fini(&run->out);

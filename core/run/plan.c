@@ -151,5 +151,7 @@ enum rv_step rv__run_plan(struct rv_run *run)
                 run->backend->can(run->backend_state, &run->manifest);
         step = run->backend ? check_capabilities(run) : refuse_unknown(run, name);
         r = rv__record_decision(run, &err);
+        if (r == RV__RUN_CLAIM_E_TAKEN)
+                return rv__run_again(run);
         return r < 0 ? rv__run_fail(run, 503, "the audit log cannot be written", err.message) : step;
 }

@@ -1,11 +1,14 @@
 #include "run/run_private.h"
 
 #include "audit/live.h"
+#include "audit/redact.h"
+#include "base/test_point.h"
+#include "policy/decide.h"
 #include "policy/provenance.h"
 
 #include <string.h>
 
-/* The records of a run: `rejected`, or one decision and one outcome that points back to it. */
+/* The records of a run: `rejected`, or one decision and one outcome that points back to it. A replay's is in idempotency.c. */
 
 static void set(json_t *object, const char *name, const char *value)
 {
@@ -13,7 +16,7 @@ static void set(json_t *object, const char *name, const char *value)
                 json_object_set_new(object, name, json_string(value));
 }
 
-static json_t *begin(const struct rv_run *run)
+json_t *rv__record_begin(const struct rv_run *run)
 {
         json_t *body = json_object();
 
@@ -50,7 +53,7 @@ static size_t known_part(const struct rv_problem_fault *f)
 
 int rv__record_rejected(struct rv_run *run, struct rv_error *err)
 {
-        _cleanup_(rv_json_unrefp) json_t *body = begin(run);
+        _cleanup_(rv_json_unrefp) json_t *body = rv__record_begin(run);
         json_t *errors = json_array();
 
         for (size_t i = 0; i < run->problem->n_faults; i++) {
@@ -60,6 +63,9 @@ int rv__record_rejected(struct rv_run *run, struct rv_error *err)
                                                         rv_fault_code_name(f->code)));
         }
         json_object_set_new(body, "errors", errors);
+        json_object_set_new(body, "status", json_integer(run->problem->status));
+        if (run->key.hmac[0])
+                json_object_set_new(body, "key", rv__run_key_json(run));
         if (run->input.text)
                 json_object_set_new(body, "request", commit(run, run->input.text, run->input.text_bytes));
         return rv_trace(rv_log_append_synced(run->core->log, "rejected", body, NULL, err));
@@ -80,28 +86,54 @@ static int digest_plan(const struct rv_run *run, char ret_hex[65])
         return rv_json_canonical_sha256(plan, ret_hex);
 }
 
-static int add_verdict(struct rv_run *run, json_t *body)
+static void add_verdict(struct rv_run *run, json_t *body)
 {
-        const char *digest = run->input.bundle ? rv_bundle_digest(run->input.bundle) : "";
-        _cleanup_(rv_json_unrefp) json_t *engine = rv_policy_engine();
+        set(body, "bundle", run->input.bundle ? rv_bundle_digest(run->input.bundle) : "");
+        json_object_set_new(body, "engine", rv_policy_engine());
+        json_object_set(body, "facts", run->facts);
+        json_object_set(body, "verdict", run->verdict);
+        if (run->shadow)
+                json_object_set(body, "shadow", run->shadow);
+}
+
+/* Of what stands in the record: an auditor has nothing else. */
+static int add_digests(json_t *body)
+{
         _cleanup_(rv_json_unrefp) json_t *context = NULL;
         char hex[65];
         int r;
 
-        context = json_pack("{s:O, s:s, s:O}", "facts", run->facts, "bundle", digest, "limits", json_object_get(engine, "limits"));
-        r = context ? rv_json_canonical_sha256(context, hex) : -ENOMEM;
+        context = json_pack("{s:O, s:O, s:O}", "facts", json_object_get(body, "facts"), "bundle", json_object_get(body, "bundle"), "limits",
+                            json_object_get(json_object_get(body, "engine"), "limits"));
+        r = context ? rv_json_canonical_sha256(context, hex) : rv_raise(-ENOMEM);
         if (r < 0)
                 return rv_trace(r);
         set(body, "context_sha256", hex);
-        r = rv_json_canonical_sha256(run->verdict, hex);
+        r = rv_json_canonical_sha256(json_object_get(body, "verdict"), hex);
         if (r < 0)
                 return rv_trace(r);
         set(body, "verdict_sha256", hex);
-        set(body, "bundle", digest);
-        json_object_set(body, "engine", engine);
-        json_object_set(body, "facts", run->facts);
-        json_object_set(body, "verdict", run->verdict);
-        return 0;
+        return rv_trace(rv__record_shadow_digest(body));
+}
+
+/* A decision that lets a run go on takes the key with it. */
+static int append_or_claim(struct rv_run *run, json_t *body, struct rv_error *err)
+{
+        if (run->request->idempotency_key && !run->is_refused && !run->evidence.stop)
+                return rv_trace(rv__run_claim(run, body, err));
+        return rv_trace(rv_log_append(run->core->log, "decision", body, NULL, err));
+}
+
+/* A shadow's verdict that makes the record too long is left out: it cannot make a run fail. */
+static int append_decision(struct rv_run *run, json_t *body, struct rv_error *err)
+{
+        struct rv_error first = { 0 };
+        int r;
+
+        r = append_or_claim(run, body, &first);
+        if (r == -EMSGSIZE && rv__record_drop_shadow(body))
+                return rv_trace(append_or_claim(run, body, err));
+        return r < 0 ? rv_error_set(err, rv_trace(r), "%s", first.message) : r;
 }
 
 static json_t *commit_env(const struct rv_run *run)
@@ -118,17 +150,22 @@ static json_t *commit_env(const struct rv_run *run)
         return env;
 }
 
+/* What policy denied by itself is in the verdict. */
+static bool is_policys_own(const struct rv_run *run)
+{
+        return !rv_policy_verdict_is_allow(run->verdict) &&
+               json_object_get(run->detail, "denials") == json_object_get(run->verdict, "denials");
+}
+
 int rv__record_decision(struct rv_run *run, struct rv_error *err)
 {
-        _cleanup_(rv_json_unrefp) json_t *body = begin(run);
+        _cleanup_(rv_json_unrefp) json_t *body = rv__record_begin(run);
         const struct rv_request *q = run->request;
         char hex[RV_SHA256_HEX_SIZE];
         int r;
 
         set(body, "stage", "requested");
-        r = add_verdict(run, body);
-        if (r < 0)
-                return rv_error_set(err, r, "cannot make the decision record: %s", strerror(-r));
+        add_verdict(run, body);
         rv_sha256_hex(q->source, q->source_bytes, hex);
         json_object_set_new(body, "source", json_pack("{s:s, s:I}", "sha256", hex, "bytes", (json_int_t)q->source_bytes));
         if (q->n_env)
@@ -136,15 +173,20 @@ int rv__record_decision(struct rv_run *run, struct rv_error *err)
         if (q->stdin_bytes)
                 json_object_set_new(body, "stdin", commit(run, q->stdin_data, q->stdin_bytes));
         if (q->idempotency_key)
-                json_object_set_new(body, "key", commit(run, q->idempotency_key, strlen(q->idempotency_key)));
+                json_object_set_new(body, "key", rv__run_key_json(run));
         /* What the core refuses although policy allows: a ceiling, a capability, a budget. */
-        if (run->is_refused)
+        if (run->is_refused && !is_policys_own(run))
                 set(body, "refused", rv_code_name(run->outcome.reason.code));
         else if (run->evidence.stop)
                 set(body, "refused", rv_code_name(RV_CODE_TIMEOUT));
         else if (run->backend && digest_plan(run, hex) == 0)
                 set(body, "plan_sha256", hex);
-        r = rv_log_append(run->core->log, "decision", body, NULL, err);
+        r = rv_log_redact(run->core->log, body);
+        if (r == 0)
+                r = add_digests(body);
+        if (r < 0)
+                return rv_error_set(err, r, "cannot make the decision record: %s", strerror(-r));
+        r = append_decision(run, body, err);
         if (r == 0 && !run->is_owed) {
                 run->is_owed = true;
                 rv_log_owe(run->core->log);
@@ -154,7 +196,7 @@ int rv__record_decision(struct rv_run *run, struct rv_error *err)
 
 static json_t *make_outcome(const struct rv_run *run)
 {
-        json_t *body = begin(run);
+        json_t *body = rv__record_begin(run);
         const struct rv_outcome *o = &run->outcome;
         char hex[RV_SHA256_HEX_SIZE];
 
@@ -187,6 +229,7 @@ static void leave_outcome(struct rv_run *run)
         _cleanup_(rv_json_unrefp) json_t *body = NULL;
 
         run->outcome.is_unrecorded = true;
+        rv__run_keep_outcome(run);
         body = make_outcome(run);
         if (run->is_owed)
                 (void)rv_log_leave(run->core->log, body);
@@ -197,9 +240,11 @@ enum rv_step rv__run_record(struct rv_run *run)
 {
         struct rv_error err = { 0 };
 
+        rv__run_keep_outcome(run);
         if (rv__record_outcome(run, &err) < 0) {
                 leave_outcome(run);
                 run->core->host->log(run->core->host->ctx, RV_LOG_WARNING, err.message);
         }
+        rv_test_point("outcome-record");
         return RV_STEP_NEXT;
 }

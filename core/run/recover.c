@@ -3,6 +3,7 @@
 #include "audit/recover.h"
 #include "run/classify.h"
 #include "run/outcome.h"
+#include "store/outcomes.h"
 
 #include <string.h>
 
@@ -90,7 +91,26 @@ static int set(json_t *body, const char *name, const char *value)
         return json_object_set_new(body, name, json_string(value)) < 0 ? rv_raise(-ENOMEM) : 0;
 }
 
-static int make_outcome(const json_t *decision, json_t *body)
+static int sink_buf(void *ctx, const void *data, size_t n)
+{
+        return rv_buf_append(ctx, data, n);
+}
+
+/* Whoever has waited for a run with a key is given this outcome. Without its bytes he is told that they are lost. */
+static int keep(struct rv_log *log, const json_t *decision, const struct rv_outcome *o)
+{
+        _cleanup_(rv_buf_fini) struct rv_buf text = { 0 };
+        int r;
+
+        if (!json_object_get(decision, "key") || o->reason.started == RV_STARTED_NO)
+                return 0;
+        r = rv_outcome_write(o, sink_buf, &text);
+        if (r == 0 && rv_outcomes_put(log, o->decision_id ? o->decision_id : "", text.data, text.size, NULL) < 0)
+                return 0;
+        return rv_trace(r);
+}
+
+static int make_outcome(struct rv_log *log, const json_t *decision, json_t *body)
 {
         const char *mode = text_at(json_object_get(decision, "facts"), "request", "network_mode");
         struct rv_outcome o = {
@@ -104,7 +124,9 @@ static int make_outcome(const json_t *decision, json_t *body)
         if (!judge_refused(decision, &o.reason))
                 judge_lost(decision, mode, &o.reason);
         rv_outcome_sha256(&o, hex);
-        r = set(body, "outcome_sha256", hex);
+        r = keep(log, decision, &o);
+        if (r == 0)
+                r = set(body, "outcome_sha256", hex);
         if (r == 0)
                 r = set(body, "status", rv_status_name(o.reason.status));
         if (r == 0)
@@ -160,7 +182,7 @@ static int conclude(void *ctx, struct rv_log *log, const json_t *decision, json_
         }
         r = begin(decision, &body);
         if (r == 0)
-                r = make_outcome(decision, body);
+                r = make_outcome(log, decision, body);
         if (r == 0 && json_object_set_new(body, "recovered", json_true()) < 0)
                 r = rv_raise(-ENOMEM);
         if (r < 0)

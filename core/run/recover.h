@@ -14,7 +14,8 @@
 /**
  * rv_run_recover() - write the outcomes that dead reeves owe
  *
- * Called once a session, after rv_log_enlist() and before the first record of one's own.
+ * Called after rv_log_enlist() and before the first record of one's own, and again by whoever waits for a run of
+ * another reeve. Of a run with an idempotency key the outcome's bytes are kept, too (store/outcomes.h).
  *
  * Context:   may block
  * Ownership: borrows

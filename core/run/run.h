@@ -1,7 +1,7 @@
 /*
  * run.h - one request from its text to its answer: the pipeline
  *
- *     validate -> decide -> plan -> start -> run -> collect -> classify -> record -> answer -> teardown
+ *     validate -> idempotency -> decide -> plan -> start -> run -> collect -> classify -> record -> answer -> teardown
  *
  * One state machine (pipeline.c), one file a phase. A phase does its part and names what comes next, or waits
  * for a backend, a timer or a caller to move the run on. Every path ends in exactly one answer, a problem or
@@ -48,14 +48,20 @@ struct rv_run_input {
         const char *tenant;                    /* a name of the configuration */
         const struct rv_bundle *bundle;        /* NULL: it could not be loaded, */
         const char *bundle_error;              /* for this reason, and every run is denied */
+        const struct rv_bundle *shadow;        /* judges too and decides nothing; NULL: none, */
+        const char *shadow_error;              /* or it could not be loaded, for this reason ("" or NULL: none) */
         const char *backend;                   /* asked for on the command line, or NULL */
+        const char *unavailable;               /* why nothing may run for now, or NULL */
         const char *principal, *request_id, *trace_id;   /* or NULL */
+        bool has_wait;                         /* for a run in flight with the same idempotency key: */
+        uint32_t wait_s;                       /* so long at most, else for the request's timeout_s */
         const char *text;                      /* the request as JSON text, or */
         size_t text_bytes;
         const json_t *value;                   /* as a value */
 
         void *ctx;
         void (*output)(void *ctx, enum rv_stream stream, const void *data, size_t n);   /* live; or NULL */
+        void (*started)(void *ctx, struct rv_run *run);     /* the program runs, and nobody waits for reeve; or NULL */
         void (*answered)(void *ctx, struct rv_run *run);    /* rv_run_problem() or rv_run_outcome() is there */
         void (*released)(void *ctx, struct rv_run *run);    /* nothing of it is left: it may be freed, here too */
 };

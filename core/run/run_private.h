@@ -3,21 +3,26 @@
  */
 #pragma once
 
+#include "audit/log_private.h"
 #include "request/request.h"
 #include "run/classify.h"
+#include "run/outcome_read.h"
 #include "run/run.h"
+#include "store/index.h"
 
 enum rv_step {
         RV_STEP_WAIT,        /* something will call rv_run_go_on() */
         RV_STEP_NEXT,        /* the phase after this one */
         RV_STEP_CLASSIFY,    /* it goes no further: what is known makes the outcome */
-        RV_STEP_ANSWER,      /* there is a problem instead of an outcome */
+        RV_STEP_ANSWER,      /* there is a problem instead of an outcome, or an outcome of before */
+        RV_STEP_AGAIN,       /* back to who has the idempotency key */
         RV_STEP_END,
 };
 
-/* In the order of the design; those of other parts of reeve (idempotency, queue, resolve, prepare) join in it. */
+/* In the order of the design; those of other parts of reeve (queue, resolve, prepare) join in it. */
 enum rv_run_phase {
         RV_RUN_VALIDATE,
+        RV_RUN_IDEMPOTENCY,
         RV_RUN_DECIDE,
         RV_RUN_PLAN,
         RV_RUN_START,
@@ -28,6 +33,18 @@ enum rv_run_phase {
         RV_RUN_ANSWER,
         RV_RUN_TEARDOWN,
         RV_RUN_PHASES,
+};
+
+/* The request's idempotency key: see idempotency.c. */
+struct rv_run_key {
+        char hmac[RV_SHA256_HEX_SIZE];          /* "": not made yet */
+        char fingerprint[RV_SHA256_HEX_SIZE];   /* its HMAC */
+        struct rv_index *index;
+        bool is_waiting, is_polling;            /* since when it waits is known; for its timer, now */
+        uint64_t wait_until_us, recover_at_us;  /* CLOCK_BOOTTIME */
+        enum rv_stop stop;                      /* told to end while it waited */
+        char end_segment[RV_LOG_SEGMENT_NAME_SIZE];   /* the log's end when it was looked last */
+        uint64_t end_size;
 };
 
 struct rv_run {
@@ -43,9 +60,13 @@ struct rv_run {
         bool wants_advance;
         uint64_t phase_start_ns;
 
+        struct rv_run_key key;
+        struct rv_outcome_kept *kept;   /* what `outcome` is given again from */
+
         struct rv_request *request;
         struct rv_problem *problem;
         json_t *facts, *verdict;
+        json_t *shadow;              /* as it stands in the record, or NULL */
         json_t *detail;              /* reason.detail where policy or the plan refused */
 
         struct rv_plan plan;
@@ -67,6 +88,7 @@ struct rv_run {
 
 /* The phases. Context: loop thread. Ownership: borrow. Return: what comes next. */
 enum rv_step rv__run_validate(struct rv_run *run);
+enum rv_step rv__run_idempotency(struct rv_run *run);
 enum rv_step rv__run_decide(struct rv_run *run);
 enum rv_step rv__run_plan(struct rv_run *run);
 enum rv_step rv__run_start(struct rv_run *run);
@@ -91,9 +113,43 @@ int rv__run_set_timer(struct rv_run *run, uint64_t ms, void (*cb)(void *run));
 /** rv__run_clear_timer() - Context: loop thread. Ownership: none. Return: none */
 void rv__run_clear_timer(struct rv_run *run);
 
+/** rv__run_bound_facts() - facts of more than 1 MiB are not judged: a denial, and facts that say how much they were. Context: loop thread. Ownership: borrows. Return: 0 they are not; 1 they were, and there is a verdict; -errno */
+int rv__run_bound_facts(struct rv_run *run);
+/** rv__run_judge_shadow() - have the shadow judge the facts; what becomes of it is `shadow`. Context: loop thread. Ownership: borrows. Return: none */
+void rv__run_judge_shadow(struct rv_run *run);
+/** rv__record_shadow_digest() - add the digest of the shadow's verdict as it stands in a record's body. Context: any. Ownership: borrows. Return: 0 or -errno */
+int rv__record_shadow_digest(json_t *body);
+/** rv__record_drop_shadow() - put a remark in place of the shadow's verdict. Context: any. Ownership: borrows. Return: was there one? */
+bool rv__record_drop_shadow(json_t *body);
+
+/** rv__run_make_ids() - other ids than before. Context: any. Ownership: none. Return: none */
+void rv__run_make_ids(struct rv_run *run);
+
+/* How a claim ends that is none. */
+enum {
+        RV__RUN_CLAIM_E_TAKEN = 1,   /* another run has the key */
+        RV__RUN_CLAIM_E_AGAIN,       /* only inside rv__run_claim() */
+};
+/** rv__run_key_json() - the member `key` of records. Context: after the phase. Ownership: a new reference. Return: it */
+json_t *rv__run_key_json(const struct rv_run *run);
+/** rv__run_key_fini() - release what the phase holds. Context: any. Ownership: takes it. Return: none */
+void rv__run_key_fini(struct rv_run *run);
+/** rv__run_key_stop() - whoever asked does not want to wait. Context: loop thread; harmless when nothing waits. Ownership: borrows. Return: none */
+void rv__run_key_stop(struct rv_run *run, enum rv_stop why);
+/** rv__run_claim() - append the decision's record if the key is still free. Context: may block. Ownership: borrows. Return: 0; RV__RUN_CLAIM_E_TAKEN; -errno */
+int rv__run_claim(struct rv_run *run, json_t *body, struct rv_error *err);
+/** rv__run_again() - it was not: forget the decision. Context: loop thread. Ownership: borrows. Return: RV_STEP_AGAIN */
+enum rv_step rv__run_again(struct rv_run *run);
+/** rv__run_keep_outcome() - store the outcome's bytes if they can be asked for again. Context: blocks on the disk. Ownership: borrows. Return: none */
+void rv__run_keep_outcome(struct rv_run *run);
+/** rv__run_key_answered() - what can wait until after the answer. Context: may block. Ownership: borrows. Return: none */
+void rv__run_key_answered(struct rv_run *run);
+
+/** rv__record_begin() - what every record of a run has. Context: any. Ownership: a new reference. Return: it */
+json_t *rv__record_begin(const struct rv_run *run);
 /** rv__record_rejected() - write the record of a rejected request. Context: may block. Ownership: borrows. Return: 0 or -errno */
 int rv__record_rejected(struct rv_run *run, struct rv_error *err);
 /** rv__record_outcome() - write the outcome record, synced. Context: may block. Ownership: borrows. Return: 0 or -errno */
 int rv__record_outcome(struct rv_run *run, struct rv_error *err);
-/** rv__record_decision() - write the decision record, not yet synced. Context: may block. Ownership: borrows. Return: 0 or -errno */
+/** rv__record_decision() - write the decision record, not yet synced. Context: may block. Ownership: borrows. Return: 0; RV__RUN_CLAIM_E_TAKEN nothing was written; -errno */
 int rv__record_decision(struct rv_run *run, struct rv_error *err);

@@ -28,6 +28,8 @@ static void on_started(void *ctx, struct rv_run *run, uint64_t boot_us)
         (void)boot_us;
         run->is_started = run->evidence.was_seen_started = true;
         rv__run_go_on(run);
+        if (run->input.started)
+                run->input.started(run->input.ctx, run);
 }
 
 /*

@@ -1,11 +1,24 @@
 #include "run/run_private.h"
 
+/* It is turned away unread, and that is on record. */
+static enum rv_step turn_away(struct rv_run *run)
+{
+        struct rv_error err = { 0 };
+        int r;
+
+        (void)rv__run_fail(run, 503, "no run starts for now", run->input.unavailable);
+        r = run->problem ? rv__record_rejected(run, &err) : 0;
+        return r < 0 ? rv__run_fail(run, 503, "the audit log cannot be written", err.message) : RV_STEP_ANSWER;
+}
+
 /* A request outside its bounds is rejected: nothing runs, one record, every fault listed. */
 enum rv_step rv__run_validate(struct rv_run *run)
 {
         struct rv_error err = { 0 };
         int r;
 
+        if (run->input.unavailable)
+                return turn_away(run);
         if (run->input.value)
                 r = rv_request_from_json(run->input.value, &run->request, &run->problem);
         else

@@ -3,6 +3,7 @@
 Processes are found by parentage through /proc, from the pid of a reeve that the test started, and are killed
 through a pidfd. Needs root.
 """
+import base64
 import contextlib
 import hashlib
 import json
@@ -21,6 +22,7 @@ class Place:
 
     def __init__(self, reeve, directory, **config):
         self.reeve, self.directory = reeve, directory
+        self.acknowledged = []      # answers that callers got, for those who note them
         self.state = os.path.join(directory, "state")
         first = 2020000 + os.getpid() % 40 * 1000
         self.uids = (first, first + 999)
@@ -31,10 +33,10 @@ class Place:
         with open(self.config, "w", encoding="utf-8") as f:
             json.dump({"state_dir": self.state, "uid_range": f"{self.uids[0]}-{self.uids[1]}", "tenants": {"local": {}}, **config}, f)
 
-    def start(self, source, timeout_s=20, env=None, **more):
+    def start(self, source, timeout_s=20, env=None, key=None, **more):
         """A reeve that runs a Python program. Its answer is in `.answer`, a file."""
         question, answer = tempfile.TemporaryFile(), tempfile.TemporaryFile()
-        question.write(json.dumps({"language": "python", "source": source, "timeout_s": timeout_s}).encode())
+        question.write(json.dumps({"language": "python", "source": source, "timeout_s": timeout_s, **({"idempotency_key": key} if key else {})}).encode())
         question.seek(0)
         p = subprocess.Popen([self.reeve, "run", "--config", self.config, "--json", "--request", "-"], stdin=question,
                              stdout=answer, stderr=subprocess.PIPE, env={**os.environ, **(env or {})}, **more)
@@ -225,6 +227,84 @@ def left(at, before=frozenset()):
     return sorted(found)
 
 
+# ---- Checkpoints ----
+
+def add_leaf(edge, size, line):
+    """The right edge of the tree (RFC 6962) after one more record; `edge` is of `size` records."""
+    edge, node = list(edge), hashlib.sha256(b"\0" + line).digest()
+    while size & 1:
+        node, size = hashlib.sha256(b"\1" + edge.pop() + node).digest(), size >> 1
+    return edge + [node]
+
+
+def root_of(edge):
+    root = edge[-1] if edge else hashlib.sha256(b"").digest()
+    for left in reversed(edge[:-1]):
+        root = hashlib.sha256(b"\1" + left + root).digest()
+    return root
+
+
+def read_key(text):
+    """(key id, public key) of a verifier key."""
+    name, key_id, key = text.strip().split("+", 2)
+    raw = base64.b64decode(key)
+    assert raw[0] == 1 and hashlib.sha256(name.encode() + b"\n" + raw).hexdigest()[:8] == key_id
+    return bytes.fromhex(key_id), raw[1:]
+
+
+def is_signed(body, signatures, key):
+    """Does openssl find a signature of this key good?"""
+    key_id, public = key
+    for signature in signatures:
+        raw = base64.b64decode(signature.rsplit(" ", 1)[1])
+        if raw[:4] != key_id:
+            continue
+        with tempfile.TemporaryDirectory(prefix="crash-key-") as d:
+            for name, data in (("key", bytes.fromhex("302a300506032b6570032100") + public), ("text", body), ("signature", raw[4:])):
+                with open(os.path.join(d, name), "wb") as f:
+                    f.write(data)
+            return subprocess.run(["openssl", "pkeyutl", "-verify", "-pubin", "-keyform", "DER", "-inkey", "key", "-rawin", "-in", "text",
+                                   "-sigfile", "signature"], cwd=d, capture_output=True, check=False).returncode == 0
+    return False
+
+
+def check_seals(at):
+    """Faults of the checkpoints: each fits the log before it and is signed by the key of its time, and none covers less than one before."""
+    keys, faults, edges, size, n, key = os.path.join(at.state, "keys"), [], [[]], 0, 0, None
+    known = {}
+    for name in sorted(os.listdir(keys)):
+        if name.endswith(".pub"):
+            with open(os.path.join(keys, name), encoding="ascii") as f:
+                key_id, public = read_key(f.read())
+                known[key_id] = (key_id, public)
+    for seq, line in enumerate(at.records()):
+        edges.append(add_leaf(edges[-1], seq, line))
+        r = json.loads(line)
+        if r["kind"] != "checkpoint":
+            continue
+        n += 1
+        text, _, rest = r["note"].partition("\n\n")
+        lines, signatures = text.split("\n"), rest.splitlines()
+        if lines[:3] != [f"reeve/{r['log_id']}", str(r["size"]), base64.b64encode(bytes.fromhex(r["root"])).decode()]:
+            faults.append(f"checkpoint {seq}: its note says something else: {lines}")
+        if not size <= r["size"] <= seq:
+            faults.append(f"checkpoint {seq}: covers {r['size']} records after one of {size}")
+        size = r["size"]
+        if root_of(edges[size]).hex() != r["root"]:
+            faults.append(f"checkpoint {seq}: the root is not that of {size} records")
+        key = key or known.get(base64.b64decode(signatures[0].rsplit(" ", 1)[1])[:4])
+        if not key or not is_signed(text.encode() + b"\n", signatures, key):
+            faults.append(f"checkpoint {seq}: not signed by the key of its time")
+        for next_key in (x[9:] for x in lines[3:] if x.startswith("next-key ")):
+            key = read_key(next_key)
+            if not is_signed(text.encode() + b"\n", signatures, key):
+                faults.append(f"checkpoint {seq}: not signed by the key that it names")
+    if known.get(key and key[0]) != key or size != len(edges) - 2:
+        faults.append(f"checkpoints: the last of {n} covers {size} of {len(edges) - 1} records")
+    print(f"checkpoints: {n}, the last over {size} records")
+    return faults
+
+
 # ---- The log ----
 
 def check_log(at):
@@ -255,5 +335,6 @@ def check_log(at):
         n = len(concluded.get(d, ()))
         if n != 1:
             faults.append(f"log: the decision {d} has {n} outcomes")
+    faults += check_seals(at)
     print("log: " + ", ".join(f"{n} {k}" for k, n in sorted(kinds.items())) + f"; {recovered} recovered")
     return faults[:20]

@@ -15,6 +15,7 @@ import hashlib
 import json
 import os
 import resource
+import shutil
 import signal
 import struct
 import subprocess
@@ -115,6 +116,42 @@ def fill_under_way(at):
     answer = common.finish(p, 10)
     os.unlink(ballast)
     return answer
+
+
+def leave(path, left_kib):
+    """Fills the disk until that much is free."""
+    with open(path, "ab", buffering=0) as f:
+        while (free := os.statvfs(path).f_bavail * os.statvfs(path).f_frsize // 1024 - left_kib) > 0:
+            f.write(b"x" * 1024 * max(1, free // 2))
+            os.fsync(f.fileno())
+
+
+def case_no_room_for_the_index(at, _opt):
+    """A key on a disk of small blocks that is full, or nearly: a problem, and never a death by the index's mapped file."""
+    image, faults, seen = os.path.join(at.directory, "image"), [], set()
+    os.makedirs(at.state, exist_ok=True)
+    with open(image, "wb") as f:
+        f.truncate(8 << 20)
+    made = [subprocess.run(c, capture_output=True, check=False).returncode if shutil.which(c[0]) else 1
+            for c in (["mkfs.ext4", "-q", "-b", "1024", "-m", "0", image], ["mount", "-o", "loop", image, at.state])]
+    if any(made):
+        print("no room for the index: left out, no loop device or no mkfs.ext4")
+        return []
+    try:
+        MOUNTED.add(f"mount {at.state}")
+        faults += want("no room for the index", at.run(key="first"), 0, "ok")
+        ballast = os.path.join(at.state, "ballast")
+        for left_kib in range(0, 66, 3):
+            leave(ballast, left_kib)
+            answer = at.run(key=f"k{left_kib}")
+            os.unlink(ballast)
+            seen.add(answer.status)
+            if answer.status not in (0, 125) or not answer.json or (answer.status == 125 and answer.json.get("status") != 503):
+                faults.append(f"with {left_kib} KiB left: {answer}")
+        faults += [] if 125 in seen else ["no room for the index: there was always room"]
+        return faults + conclude("no room for the index", at)
+    finally:
+        libc.umount2(at.state.encode(), MNT_DETACH)
 
 
 def case_disk_full_under_way(at, _opt):

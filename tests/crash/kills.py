@@ -6,14 +6,18 @@
 
 Without --points N kills at random moments over the whole life of a run; with it, at exact moments. In the end one
 more run; then there is no process, cgroup, mount, lock and file of any of them, the log's every decision has
-exactly one outcome, and whoever asked and was not killed itself was answered, within three seconds of the kill.
+exactly one outcome, every answer is on record, the log verifies, goes together and replays, and whoever asked and was
+not killed itself was answered, within three seconds of the kill. Half of the runs have an idempotency key, and are
+asked for again.
 Exit status 77 where that cannot be tried (no root).
 """
 import argparse
 import collections
 import concurrent.futures
+import json
 import os
 import random
+import subprocess
 import sys
 import time
 
@@ -54,15 +58,50 @@ def check_answer(name, role, answer, codes):
 def try_random(at, number, chance, role):
     """One run, one kill. (what came of it, faults)."""
     delay, lasts = chance.uniform(0, LIFE_S), chance.uniform(0, LIFE_S)
-    p = at.start(f"import time\nprint(1, flush=True)\ntime.sleep({lasts:.3f})\n")
+    source = f"import time\nprint(1, flush=True)\ntime.sleep({lasts:.3f})\n"
+    key = f"kill-{number}-{chance.random()}" if chance.random() < 0.5 else None
+    p = at.start(source, key=key)
     time.sleep(delay)
     common.wait_for(p, lambda found: role in found)
     killed = common.kill(p.pid, role)
     answer = common.finish(p, ANSWER_S)
     name = f"kill {number} of {role} after {delay * 1000:.0f} ms"
+    at.acknowledged += [answer.json] if answer.json else []
+    faults = ask_again(at, name, source, key, answer) if key else []
     if killed is None:
-        return "too late", [] if answer.code == "ok" else [f"{name}, which was gone: {answer}"]
-    return answer.code or "no answer", check_answer(name, role, answer, CODES.get(role))
+        return "too late", faults + ([] if answer.code == "ok" else [f"{name}, which was gone: {answer}"])
+    return answer.code or "no answer", faults + check_answer(name, role, answer, CODES.get(role))
+
+
+def ask_again(at, name, source, key, first):
+    """With the same key: what may have run does not run again. That nobody was answered and it did is for `reconcile` to find."""
+    second = common.finish(at.start(source, key=key), ANSWER_S)
+    at.acknowledged += [second.json] if second.json else []
+    if not second.json or "replayed" not in second.json:
+        return [f"{name}: asked again: {second}"]
+    ran = first.json and first.json["started"] != "no"
+    if ran and (not second.json["replayed"] or second.json["run_id"] != first.json["run_id"]):
+        return [f"{name}: ran twice: {first}; {second}"]
+    return []
+
+
+def check_acknowledged(at):
+    """Whatever a caller was told is in the log."""
+    known = {r["decision_id"] for r in map(json.loads, at.records()) if r["kind"] == "outcome"}
+    lost = [a["decision_id"] for a in at.acknowledged if a.get("decision_id") and a["decision_id"] not in known]
+    print(f"log: {len(at.acknowledged)} answers, {len(lost)} of them not on record")
+    return [f"acknowledged and lost: {d}" for d in lost]
+
+
+def check_commands(at):
+    """What an auditor would ask: is it whole, does it go together, does policy say the same?"""
+    faults = []
+    for command in ("verify", "reconcile", "replay"):
+        p = subprocess.run([at.reeve, "audit", command, "--config", at.config], capture_output=True, text=True, check=False)
+        print(f"log: reeve audit {command}: exit {p.returncode}")
+        if p.returncode:
+            faults.append(f"reeve audit {command}: exit {p.returncode}: {p.stdout[-500:]} {p.stderr[-500:]}")
+    return faults
 
 
 def one_random(at, number, seed):
@@ -117,11 +156,26 @@ POINTS = [
     ("in-teardown", 300, ("reeve",), None),
     ("in-teardown", 0, ("reeve", "spawner"), None),
 ]
+SEAL_POINTS = [
+    ("seal-memory", 0, ("spawner",), OK),
+    ("seal-memory", 300, ("reeve",), None),
+    ("seal-memory", 0, ("reeve", "spawner"), None),
+    ("seal-signed", 0, ("spawner",), OK),
+    ("seal-signed", 300, ("reeve",), None),
+    ("seal-signed", 0, ("reeve", "spawner"), None),
+    ("seal-append", 0, ("reeve",), None),
+    ("seal-append", 300, ("spawner",), OK),
+    ("seal-tree", 0, ("reeve",), None),
+]
+# After the answer.
+LATE = ("in-teardown", *(row[0] for row in SEAL_POINTS))
+# Of `reeve audit rotate`: everything is killed there, and it is run again.
+ROTATE_POINTS = ("rotate-new", "seal-memory", "seal-signed", "seal-append", "seal-tree", "rotate-note", "rotate-key", "rotate-pub")
 
 
 def one_point(at, point, pause_ms, roles, codes):
     name = f"{' and '.join(roles)} at {point}"
-    source = "print(1)" if point in ("before-answer", "in-teardown") else "import time\nprint(1, flush=True)\ntime.sleep(10)\n"
+    source = "print(1)" if point in ("before-answer", *LATE) else "import time\nprint(1, flush=True)\ntime.sleep(10)\n"
     if codes == BEGINNING | OK:
         source = "print(1)"
     p = at.start(source, env={"REEVE_TEST_PAUSE": f"{point}:{pause_ms}" if pause_ms else point})
@@ -136,15 +190,52 @@ def one_point(at, point, pause_ms, roles, codes):
     answer = common.finish(p, ANSWER_S + pause_ms / 1000)
     faults = check_answer(name, "reeve" if codes is None else roles[0], answer, codes)
     # The answer is given before the cgroups are removed.
-    if codes is None and answer.json and (point != "in-teardown" or answer.code != "ok"):
+    if codes is None and answer.json and (point not in LATE or answer.code != "ok"):
         faults.append(f"{name}: an answer from the dead: {answer}")
     print(f"{name}: {answer.code or 'no answer'}", flush=True)
     return faults
 
 
+def rotate(at, point=None):
+    return subprocess.Popen([at.reeve, "audit", "rotate", "--yes", "--config", at.config], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                            env={**os.environ, **({"REEVE_TEST_PAUSE": point} if point else {})})
+
+
+def expect_run(at, name):
+    """A run is as ever, and seals the log."""
+    answer = at.run()
+    return [] if answer.code == "ok" and not answer.stderr else [f"{name}: {answer}"]
+
+
+def one_rotation(at, point):
+    name, p = f"rotation killed at {point}", rotate(at, point)
+    if not common.wait_for(p, lambda t: any(common.name_of(pid) == "@" + point for pid in t.values())):
+        p.kill()
+        return [f"{name}: never came there: {p.communicate()[1]}"]
+    for role in ("spawner", "reeve"):
+        if common.kill(p.pid, role) is None:
+            return [f"{name}: there is no {role}"]
+    p.communicate()
+    faults = expect_run(at, name)
+    again = rotate(at)
+    stderr = again.communicate()[1].decode()
+    if again.returncode or stderr:
+        faults.append(f"{name}: run again: exit {again.returncode}: {stderr}")
+    if os.path.exists(os.path.join(at.state, "keys/ed25519.new")):
+        faults.append(f"{name}: the change is not finished")
+    print(f"{name}: finished", flush=True)
+    return faults + expect_run(at, f"{name}, afterwards")
+
+
 def at_points(at):
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        return [f for bad in pool.map(lambda row: one_point(at, *row), POINTS) for f in bad]
+        faults = [f for bad in pool.map(lambda row: one_point(at, *row), POINTS) for f in bad]
+    # One at a time: a run whose records another one has sealed comes to none of these.
+    for row in SEAL_POINTS:
+        faults += one_point(at, *row)
+    for point in ROTATE_POINTS:
+        faults += one_rotation(at, point)
+    return faults
 
 
 def main():
@@ -168,7 +259,7 @@ def main():
         last = at.run()
         if last.code != "ok":
             faults.append(f"the run after it all: {last}")
-        faults += [f"left: {x}" for x in common.left(at)] + common.check_log(at)
+        faults += [f"left: {x}" for x in common.left(at)] + common.check_log(at) + check_acknowledged(at) + check_commands(at)
     print("\n".join(f"FAULT {f}" for f in faults) if faults else "kills: as it should be")
     return 1 if faults else 0
 

@@ -115,10 +115,10 @@ static json_t *check_line(const char *line, size_t n, struct chain *chain, bool 
         return record;
 }
 
-/* What was appended to the @n_kept bytes of before that stay, of @n_before. Returns how many records. */
-static size_t check_appended(const struct rv_buf *after, size_t n_kept, size_t n_before, const char *kind)
+/* What was appended to the @n_kept bytes of before that stay, of @n_before; @chain is what came before the segment. Returns how many records. */
+static size_t check_appended(
+        const struct rv_buf *after, size_t n_kept, size_t n_before, const char *kind, struct chain chain)
 {
-        struct chain chain = { .seq = -1, .sha256 = ZEROS };
         const char *p = after->data + n_kept, *end = after->data + after->size;
         size_t n_records = 0;
         bool is_kind = false;
@@ -168,6 +168,7 @@ static bool append(struct rv_log *log, const char *segment)
         _cleanup_(rv_json_unrefp) json_t *body = json_pack("{s:s}", "text", "fuzz");
         _cleanup_(rv_buf_fini) struct rv_buf before = { 0 }, after = { 0 };
         struct rv_error err = { 0 };
+        struct chain chain = { .seq = -1, .sha256 = ZEROS };
         const char *newline;
         uint64_t seq = UINT64_MAX;
         size_t n_kept;
@@ -184,7 +185,11 @@ static bool append(struct rv_log *log, const char *segment)
                 return false;
         }
         FUZZ_CHECK(after.size > n_kept && (n_kept == 0 || memcmp(after.data, before.data, n_kept) == 0));
-        FUZZ_CHECK(check_appended(&after, n_kept, before.size, "rejected") == (before.size > n_kept ? 2u : 1u));
+        if (strcmp(segment, SECOND) == 0) {
+                chain.seq = 0;
+                rv_sha256_hex(older, sizeof(older) - 2, chain.sha256);
+        }
+        FUZZ_CHECK(check_appended(&after, n_kept, before.size, "rejected", chain) == (before.size > n_kept ? 2u : 1u));
         return true;
 }
 

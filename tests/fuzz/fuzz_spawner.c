@@ -1,7 +1,8 @@
 /*
  * Messages to the spawner, the one process with privilege: whatever bytes and descriptors a loop that was taken over
- * sends, nothing but a message of the right size and number is taken, no descriptor is lost, and a START that is
- * found good holds nothing outside the configuration. The first byte of an input is how many descriptors go along.
+ * sends, nothing but a message of the right size and number is taken, no descriptor is lost, a START that is
+ * found good holds nothing outside the configuration, and with what the signer is asked it can be worked. The first
+ * byte of an input is how many descriptors go along.
  */
 #include "fuzz.h"
 
@@ -68,6 +69,43 @@ static void check_request(const struct rv_spawn_request *q)
                 q->pids >= 1 && q->pids <= 64 && q->cpus_milli == 1500);
 }
 
+/* Whatever tree a request shows, it has a root, and a growth that is taken gives the size that it claims. */
+static void check_sign_request(const struct rv_sign_request *q)
+{
+        const char *fault = request_find_sign_fault(q);
+        struct rv_merkle tree = q->edge;
+        rv_merkle_hash root;
+
+        if (fault) {
+                FUZZ_CHECK(fuzz_is_line(fault));
+                return;
+        }
+        FUZZ_CHECK(strlen(q->log_id) == RV_LOG_ID_SIZE - 1 && strspn(q->log_id, "0123456789abcdef") == RV_LOG_ID_SIZE - 1);
+        rv_merkle_root(&tree, root);
+        if (rv_merkle_grow(&tree, &q->growth) == 0)
+                FUZZ_CHECK(tree.size == q->edge.size + q->growth.size);
+        else
+                FUZZ_CHECK(memcmp(&tree, &q->edge, sizeof(tree)) == 0);
+        rv_merkle_root(&tree, root);
+}
+
+/* What a message must be taken for: told by size and kind. */
+static int expect(const void *data, size_t size, int n_sent)
+{
+        uint32_t kind = 0;
+        bool is_sign_kind;
+
+        if (n_sent > RV_SPAWN_FD_MAX_)
+                return -EBADMSG;
+        if (size == 0)
+                return 0;
+        memcpy(&kind, data, RV_MIN(size, sizeof(kind)));
+        is_sign_kind = kind >= RV_SIGN_QUERY && kind < RV_SIGN_KIND_MAX_;
+        if (size == sizeof(struct rv_spawn_request) && !is_sign_kind)
+                return REQUEST_SPAWN;
+        return size == sizeof(struct rv_sign_request) && is_sign_kind ? REQUEST_SIGN : -EBADMSG;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         struct fuzz_cursor in = { data, size };
@@ -75,7 +113,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct {
                 int before, fds[RV_SPAWN_FD_MAX_], after;
         } got = { .before = 0x5a5a5a5a, .after = 0x5a5a5a5a };
-        struct rv_spawn_request q = { 0 };
+        union request q = { 0 };
 
         FUZZ_CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
         next_before = dup(pair[0]);
@@ -83,21 +121,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         send_message(pair[0], in.data, in.size, n_sent);
         r = request_receive(pair[1], &q, got.fds, &n_fds);
         FUZZ_CHECK(got.before == 0x5a5a5a5a && got.after == 0x5a5a5a5a && n_fds >= 0 && n_fds <= RV_SPAWN_FD_MAX_);
-        FUZZ_CHECK(n_fds == RV_MIN(n_sent, (int)RV_SPAWN_FD_MAX_), "%d descriptors of %d", n_fds, n_sent);
+        FUZZ_CHECK(n_fds == (n_sent > RV_SPAWN_FD_MAX_ || in.size > sizeof(q) ? 0 : n_sent), "%d descriptors of %d", n_fds, n_sent);
         for (int i = 0; i < n_fds; i++)
                 FUZZ_CHECK(fcntl(got.fds[i], F_GETFD) == FD_CLOEXEC && close(got.fds[i]) == 0);
         /* No more came in than were told of. */
         next_after = dup(pair[0]);
         FUZZ_CHECK(next_after == next_before, "%d descriptors stay open", next_after - next_before);
         close(next_after);
-        if (in.size == 0)
-                FUZZ_CHECK(r == 0, "an empty message is the channel's end");
-        else if (in.size != sizeof(q) || n_sent > RV_SPAWN_FD_MAX_)
-                FUZZ_CHECK(r == -EBADMSG, "%d", r);
-        else
-                FUZZ_CHECK(r == 1 && memcmp(&q, in.data, sizeof(q)) == 0, "%d", r);
-        if (r == 1)
-                check_request(&q);
+        FUZZ_CHECK(r == expect(in.data, in.size, n_sent), "%d", r);
+        if (r > 0)
+                FUZZ_CHECK(memcmp(&q, in.data, in.size) == 0);
+        if (r == REQUEST_SPAWN)
+                check_request(&q.spawn);
+        else if (r == REQUEST_SIGN)
+                check_sign_request(&q.sign);
         close(pair[0]);
         FUZZ_CHECK(request_receive(pair[1], &q, got.fds, &n_fds) == 0 && n_fds == 0);
         close(pair[1]);

@@ -277,12 +277,22 @@ def escape(c, name):
 def crash(c, name, is_long):
     """Kills everything of a run at every moment, and takes from the host what a run needs (tests/crash)."""
     c.build("points", ["tools/reeve/reeve"])
-    kills, n = [PYTHON, "tests/crash/kills.py", "--reeve"], 200 if is_long else 60
+    kills, n = [PYTHON, "tests/crash/kills.py", "--reeve"], 2000 if is_long else 200
     show = {"show": r"^(log|seed|quarantine|descriptors): |: left out"}
     c.step("crash at points", kills + [reeve_of("points"), "--points"], needs=["build points"], **show)
     c.step(f"crash {n} kills", kills + [reeve_of(name), "--kills", str(n)], needs=[f"build {name}"], **show)
+    c.step("crash keys", [PYTHON, "tests/crash/keys.py", "--reeve", reeve_of("points"), "--steps", "2000" if is_long else "300"], needs=["build points"],
+           timeout_s=1200, **show)
     c.step("crash hosts", [PYTHON, "tests/crash/hosts.py", "--reeve", reeve_of(name), "--points", reeve_of("points")],
            needs=[f"build {name}", "build points"], **show)
+
+
+def audit(c, name):
+    """Damages audit logs in every way; reeve and a verifier that knows only docs/audit.md have to agree on each."""
+    directory = os.path.join(OUT, name)
+    c.step("audit tamper", [["ninja", "-C", directory, "tests/audit/flip"],
+                            [PYTHON, "tests/audit/tamper.py", "--reeve", reeve_of(name), "--flip", os.path.join(directory, "tests/audit/flip")]],
+           timeout_s=600, needs=[f"build {name}"], show=r"^(\d+ (single-byte|logs)|reeve's own)|: \d+ of \d+ not found$")
 
 
 def bench(c, name):
@@ -336,6 +346,8 @@ def main():
         for name in ("gcc-release", "clang-debug", "clang-release", "sanitize"):
             c.build(name)
             c.suites(name)
+        for name in ("gcc-debug", "sanitize"):
+            c.suites(name, ("scripts",), "scripts")
         # With privilege: the spawner and what it is made of, in the sanitized build too.
         for name in ("gcc-release", "sanitize"):
             c.suites(name, ("root",), "root tests", "root" if os.geteuid() == 0 else "")
@@ -345,6 +357,7 @@ def main():
             conformance(c, "gcc-release", jobs)
         escape(c, "gcc-release")
         crash(c, "gcc-release", options.long)
+        audit(c, "gcc-release")
         if options.long:
             c.step("soak 10000 in a row, 10000 8 at a time", [PYTHON, "tests/lib/soak.py", "--reeve", reeve_of("gcc-release"), "--runs", "10000", "--flat"],
                    timeout_s=3600, needs=["build gcc-release"], show=r"^(?!\$ )")

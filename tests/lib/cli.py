@@ -1,12 +1,13 @@
 #!/usr/bin/python3
-"""What `reeve` does with its own streams: readers that stand still or are gone, full files, words that hold control characters.
+"""What `reeve` does with its own streams: readers that stand still or are gone, full files, words that hold control characters;
+and what its log hides and how the log's secret is erased.
 
     cli.py REEVE
 
 The checks that run a program are left out, and said to be, where `reeve doctor` finds something missing.
 Prints one line per failure. Exit status 1 if any failed.
 """
-import json, os, signal, subprocess, sys, tempfile, time
+import fcntl, hashlib, json, os, signal, subprocess, sys, tempfile, time
 
 MUCH = 'import sys\nwhile True: sys.stdout.write("x" * 65536)\n'
 WORD = "\x1b[31mX\nY"
@@ -20,12 +21,13 @@ def check(name, ok, got):
 class Cli:
     def __init__(self, reeve, place):
         self.reeve, self.place = reeve, place
-        for name, text in (("hello.py", "print('hi')\n"), ("much.py", MUCH), ("reeve.yaml", f"state_dir: {place}/state\n")):
+        for name, text in (("hello.py", "print('hi')\n"), ("much.py", MUCH), ("reeve.yaml", f"state_dir: {place}/state\n"),
+                           ("signing.yaml", f"state_dir: {place}/signing\n")):
             with open(os.path.join(place, name), "w", encoding="ascii") as f:
                 f.write(text)
 
     def start(self, *words, stdout=subprocess.PIPE):
-        return subprocess.Popen([self.reeve, *words], cwd=self.place, stdout=stdout, stderr=subprocess.PIPE)
+        return subprocess.Popen([self.reeve, *words], cwd=self.place, stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE)
 
     def run(self, *words, stdout=subprocess.PIPE):
         p = self.start(*words, stdout=stdout)
@@ -50,6 +52,40 @@ def lost_is_said(cli):
             check(f"{words} to a full file", status == 125 and "No space left" in err, (status, err))
     status, _, err = cli.run(*bad, "--outcome", "/dev/full", "hello.py")
     check("a problem to a full file", status == 125 and "No space left" in err, (status, err))
+
+def signing(cli):
+    """The commands that sign: what they print, what they refuse, and that no key is written over."""
+    def audit(*words):
+        status, out, err = cli.run("audit", words[0], "--config", "signing.yaml", *words[1:])
+        return status, out.decode(), err
+    key = os.path.join(cli.place, "signing/keys/ed25519")
+    def verifier():
+        with open(key + ".pub", encoding="ascii") as f:
+            return f.read()
+    status, out, err = audit("keygen")
+    check("keygen", status == 0 and out.endswith("verifier key " + verifier()) and not err, (status, out, err))
+    first = verifier()
+    status, out, err = audit("keygen")
+    check("keygen again", status == 1 and not out and "is there already" in err and verifier() == first, (status, out, err))
+    status, out, err = audit("keygen", "elsewhere")
+    check("keygen FILE", status == 0 and os.stat(os.path.join(cli.place, "elsewhere")).st_mode & 0o777 == 0o600, (status, out, err))
+    status, note, err = audit("checkpoint")
+    lines = note.split("\n")
+    check("checkpoint", status == 0 and lines[0] == first.split("+")[0] and int(lines[1]) > 0 and lines[4].startswith("\u2014 "), (status, note, err))
+    check("checkpoint again", audit("checkpoint") == (0, note, ""), note)
+    status, out, err = audit("rotate")
+    check("rotate unconfirmed", status == 2 and "--yes" in err and verifier() == first, (status, out, err))
+    status, out, err = audit("rotate", "--yes", "--destroy")
+    kept = sorted(n for n in os.listdir(os.path.dirname(key)) if ".old-" in n)
+    check("rotate", status == 0 and out.splitlines()[1] + "\n" == "verifier key " + verifier() != "verifier key " + first and
+          len(kept) == 1 and kept[0].endswith(".pub"), (status, out, err, kept))
+    os.rename(key, key + ".away")
+    status, out, err = audit("checkpoint")
+    check("a lost key", status == 125 and not out and "restore it from a copy" in err, (status, out, err))
+    os.rename(key + ".away", key)
+    for words in (("checkpoint", "x"), ("keygen", "a", "b"), ("rotate", "--no")):
+        status, out, err = audit(*words)
+        check(f"{words}", status == 2 and not out, (status, out, err))
 
 def gone(cli):
     for words, wanted in ((["hello.py"], 0), (["--json", "hello.py"], 0), (["--json", "--timeout", "400", "hello.py"], 2)):
@@ -88,12 +124,98 @@ def one_signal(cli):
         status = out[-100:]
     check("one signal leaves the outcome whole", status == "failed" and p.returncode in (123, 124), (status, p.returncode))
 
+def canonical(value):
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+def digest(value):
+    return hashlib.sha256(value).hexdigest()
+
+def records_of(state):
+    """All records, the chain checked."""
+    found, prev = [], "0" * 64
+    for name in sorted(n for n in os.listdir(os.path.join(state, "audit")) if n.endswith(".jsonl")):
+        with open(os.path.join(state, "audit", name), "rb") as f:
+            for line in f.read().splitlines():
+                record = json.loads(line)
+                check(f"record {len(found)} of {state} is in its place", (record["seq"], record["prev"]) == (len(found), prev), record)
+                found.append(record)
+                prev = digest(line)
+    return found
+
+HIDING = """state_dir: %s/hiding
+audit: {redact: [/tenant, /facts/request/tenant/labels/customer, "/facts/packages/*/name", "/facts/network/*/domain", "/env/*/name"]}
+tenants: {umbrella: {labels: {customer: wile-e}}}
+"""
+HIDDEN = (b"umbrella", b"wile-e", b"acme-anvil", b"acme_anvil", b"road-runner.example", b"ANVIL_TOKEN", b"beep-beep", b"meep")
+
+def hiding(cli):
+    state, request = os.path.join(cli.place, "hiding"), os.path.join(cli.place, "request.json")
+    with open(os.path.join(cli.place, "hiding.yaml"), "w", encoding="ascii") as f:
+        f.write(HIDING % cli.place)
+    with open(request, "w", encoding="ascii") as f:
+        json.dump({"language": "python", "source": "pass", "packages": ["Acme_Anvil>=1"], "env": {"ANVIL_TOKEN": "beep-beep"}, "stdin": "meep",
+                   "network": {"mode": "domains", "domains": ["road-runner.example"]}}, f)
+    status, out, err = cli.run("run", "--config", "hiding.yaml", "--tenant", "umbrella", "--json", "--request", request)
+    check("the answer hides nothing", status == 126 and json.loads(out)["tenant"] == "umbrella", (status, out, err))
+    status, _, err = cli.run("run", "--config", "hiding.yaml", "--tenant", "umbrella", "--timeout", "400", "hello.py")
+    check("rejected", status == 2, (status, err))
+    for where, _, names in os.walk(state):
+        for name in names:
+            with open(os.path.join(where, name), "rb") as f:
+                text = f.read().lower()
+            check(f"{name} shows nothing", not any(h.lower() in text for h in HIDDEN), [h for h in HIDDEN if h.lower() in text])
+    records = [r for r in records_of(state) if r["kind"] != "checkpoint"]
+    kinds = [r["kind"] for r in records]
+    check("what is recorded", kinds == ["config", "bundle_activated", "decision", "outcome", "rejected"], kinds)
+    decision = records[2]
+    check("context_sha256", decision["context_sha256"] == digest(canonical({"facts": decision["facts"], "bundle": decision["bundle"],
+                                                                            "limits": decision["engine"]["limits"]})), decision)
+    check("verdict_sha256", decision["verdict_sha256"] == digest(canonical(decision["verdict"])), decision)
+    check("one tenant, one commitment", len({r["tenant"]["redacted"] for r in records if "tenant" in r}) == 1, records)
+    check("the rejection's status", records[4]["status"] == 422, records[4])
+
+def erasing(cli):
+    state = os.path.join(cli.place, "hiding")
+    def erase(*words):
+        status, out, err = cli.run("audit", "erase", *words)
+        return status, out.decode() + err
+    def secret():
+        with open(os.path.join(state, "keys/hmac"), encoding="ascii") as f:
+            return f.read()
+    old = secret()
+    for words in ((), (state,), ("--yes", "--no"), ("--yes", cli.place), ("--yes", os.path.join(state, "nowhere")), ("--yes", state, state)):
+        check(f"erase {words}", erase(*words)[0] == 2 and secret() == old, words)
+    live = os.path.join(state, "audit/live", "0" * 32)
+    with open(live, "w", encoding="ascii") as f:
+        fcntl.flock(f, fcntl.LOCK_EX)
+        status, text = erase("--yes", state)
+        check("not while a reeve writes", status == 125 and "is running" in text and secret() == old, (status, text))
+    os.unlink(live)
+    status, text = erase("--yes", "--config", "hiding.yaml")
+    new = secret()
+    check("erased", status == 0 and new != old and len(new) == 65, (status, text))
+    os.unlink(os.path.join(state, "keys/hmac"))
+    status, _, err = cli.run("run", "--config", "hiding.yaml", "--tenant", "umbrella", "--timeout", "400", "hello.py")
+    check("no secret, no run", status == 125 and "reeve audit erase --yes" in err, (status, err))
+    status, text = erase("--yes", state)
+    check("continued with a new one", status == 0 and secret() not in (old, new), (status, text))
+    status, _, err = cli.run("run", "--config", "hiding.yaml", "--tenant", "umbrella", "--timeout", "400", "hello.py")
+    check("and it goes on", status == 2, (status, err))
+    records = records_of(state)
+    gaps = [r["cause"] for r in records if r["kind"] == "gap"]
+    tenants = [r["tenant"]["redacted"] for r in records if "tenant" in r]
+    check("it is on record", gaps == ["secret_erased"] * 2, gaps)
+    check("before and after cannot be compared", len(set(tenants)) == 2 and tenants[0] != tenants[-1], tenants)
+
 def main():
     reeve = os.path.abspath(sys.argv[1])
     with tempfile.TemporaryDirectory() as place:
         cli = Cli(reeve, place)
         words_are_shown(cli)
         lost_is_said(cli)
+        hiding(cli)
+        erasing(cli)
+        signing(cli)
         if cli.run("doctor", "--config", "reeve.yaml")[0] == 0:
             for f in (gone, stalled, one_signal):
                 f(cli)

@@ -91,6 +91,31 @@ static void without_the_cache(void **state)
         run_steps(state, WITHOUT_CACHE);
 }
 
+/* A tenant's shadow is another bundle than the one that decides, with the cache and without. */
+static void by_role(void **state)
+{
+        static const struct {
+                const char *role, *digest;
+                int is_written;
+        } roles[] = { { NULL, "sha256:a", 1 }, { "shadow", "sha256:b", 1 }, { NULL, "sha256:a", 0 }, { "shadow", "sha256:b", 0 }, { "shadow", "sha256:a", 1 },
+                { NULL, "sha256:a", 0 }, { NULL, "sha256:b", 1 }, { "shadow", "sha256:a", 0 } };
+        char name[1024];
+
+        for (size_t i = 0; i < 2 * RV_N_ELEMENTS(roles); i++) {
+                _cleanup_(rv_log_closep) struct rv_log *log = open_log(state);
+                _cleanup_(rv_json_unrefp) json_t *body = json_pack("{s:s}", "tenant", i < RV_N_ELEMENTS(roles) ? "t1" : "t2");
+                size_t k = i % RV_N_ELEMENTS(roles);
+
+                if (roles[k].role)
+                        json_object_set_new(body, "role", json_string(roles[k].role));
+                if (i >= RV_N_ELEMENTS(roles)) {
+                        snprintf(name, sizeof(name), "%s", in_state(state, "audit/last"));
+                        nftw(name, tmp_remove_one, 16, FTW_DEPTH | FTW_PHYS);
+                }
+                assert_int_equal(rv_log_note_bundle(log, roles[k].digest, body, NULL), roles[k].is_written);
+        }
+}
+
 static void record_holds_digest_and_body(void **state)
 {
         _cleanup_(rv_log_closep) struct rv_log *log = open_log(state);
@@ -216,7 +241,7 @@ int main(void)
                 TMP(in_one_object),
                 TMP(in_many_objects),
                 TMP(without_the_cache),
-                TMP(record_holds_digest_and_body),
+                TMP(by_role), TMP(record_holds_digest_and_body),
                 TMP(refused),
                 TMP(cache_is_not_trusted),
                 TMP(cache_of_another_line),

@@ -1,5 +1,4 @@
-/* What recovery is made of: the filter on a record's text, the reader of lines, the set of open decisions. */
-#include "audit/log_reader.h"
+/* What recovery is made of: the filter on a record's text, the set of open decisions. */
 #include "audit/open_set.h"
 #include "audit/record_scan.h"
 
@@ -76,76 +75,6 @@ static void scan_any_bytes(void **state)
         }
 }
 
-static void reader_lines(void **state)
-{
-        _cleanup_(rv_log_closep) struct rv_log *log = open_log(state);
-        static const char text[] = "one\n\nthree\nincomplete";
-        static const struct {
-                uint64_t offset;
-                const char *lines[4];
-        } rows[] = {
-                { 0, { "one", "", "three", NULL } },
-                { 1, { "", "three", NULL } },
-                { 3, { "", "three", NULL } },
-                { 4, { "", "three", NULL } },
-                { 5, { "three", NULL } },
-                { 10, { NULL } },
-                { 11, { NULL } },
-                { 99, { NULL } },
-        };
-
-        assert_int_equal(rv_write_file(in_state(state, SEGMENT), text, sizeof(text) - 1, 0600, false), 0);
-        for (size_t i = 0; i < RV_N_ELEMENTS(rows); i++) {
-                struct rv_log_reader reader;
-                const char *line;
-                size_t n, k = 0;
-
-                assert_int_equal(rv_log_reader_open(log, &SEGMENT[sizeof("audit/") - 1], rows[i].offset, &reader, NULL), 0);
-                while (rv_log_reader_next(&reader, &line, &n, NULL) == 1) {
-                        const char *want = rows[i].lines[k];
-
-                        if (!want || strlen(want) != n || memcmp(line, want, n) != 0)
-                                fail_msg("from %llu: line %zu is %.*s", (unsigned long long)rows[i].offset, k, (int)n, line);
-                        k++;
-                }
-                assert_null(rows[i].lines[k]);
-                rv_log_reader_close(&reader);
-        }
-}
-
-/* Lines of all sizes around that of the buffer, each told where it stands. */
-static void reader_sizes(void **state)
-{
-        _cleanup_(rv_log_closep) struct rv_log *log = open_log(state);
-        static const size_t sizes[] = { 1, 262143, 262144, 262145, 0, RV_LOG_RECORD_BYTES_MAX - 1, 5, 524288, 3 };
-        _cleanup_(rv_buf_fini) struct rv_buf b = { 0 };
-        struct rv_log_reader reader;
-        uint64_t offset = 0;
-        const char *line;
-        size_t n;
-
-        for (size_t i = 0; i < RV_N_ELEMENTS(sizes); i++) {
-                for (size_t k = 0; k < sizes[i]; k++)
-                        rv_buf_putc(&b, (char)('a' + i));
-                rv_buf_putc(&b, '\n');
-        }
-        assert_int_equal(rv_write_file(in_state(state, SEGMENT), b.data, b.size, 0600, false), 0);
-        assert_int_equal(rv_log_reader_open(log, "", 0, &reader, NULL), 0);
-        for (size_t i = 0; i < RV_N_ELEMENTS(sizes); i++) {
-                assert_int_equal(rv_log_reader_next(&reader, &line, &n, NULL), 1);
-                assert_int_equal(n, sizes[i]);
-                assert_int_equal(reader.offset, offset);
-                assert_true(n == 0 || (line[0] == (char)('a' + i) && line[n - 1] == (char)('a' + i)));
-                offset += n + 1;
-        }
-        assert_int_equal(rv_log_reader_next(&reader, &line, &n, NULL), 0);
-        /* What is appended later is there for the next call. */
-        write_raw(state, SEGMENT, "more\n", 5);
-        assert_int_equal(rv_log_reader_next(&reader, &line, &n, NULL), 1);
-        assert_int_equal(n, 4);
-        rv_log_reader_close(&reader);
-}
-
 #define N_IDS 500
 
 /* Against an array of flags, with ids that collide as often as can be. */
@@ -210,8 +139,6 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(scan_rows),
                 cmocka_unit_test(scan_any_bytes),
-                TMP(reader_lines),
-                TMP(reader_sizes),
                 cmocka_unit_test(set_like_flags),
                 cmocka_unit_test(set_order),
         };

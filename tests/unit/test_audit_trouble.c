@@ -156,9 +156,9 @@ static void unknown_segment(void **state)
 
         append_text(log, "decision", 1);
         rv_log_close(rv_take(&log));
-        assert_int_equal(rv_write_file(in_state(state, "audit/00000000000000000001.jsonl"), "", 0, 0600, false), 0);
+        assert_int_equal(rv_write_file(in_state(state, "audit/00000000000000000002.jsonl"), "", 0, 0600, false), 0);
         log = open_log(state);
-        check_append_fails(log, -EBADMSG, "audit/00000000000000000001.jsonl");
+        check_append_fails(log, -EBADMSG, SEGMENT);
 }
 
 /* After a failed sync nobody can tell what is on the disk: no later success may hide that. */

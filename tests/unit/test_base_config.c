@@ -46,10 +46,17 @@ static void check_defaults(const struct rv_config *c)
         assert_int_equal(c->phases.resolve_ms, 120000);
         assert_int_equal(c->phases.prepare_ms, 120000);
         assert_int_equal(c->phases.start_ms, 10000);
+        assert_null(c->audit.sink.to);
+        assert_false(c->audit.sink.has_records);
+        assert_string_equal(c->audit.sink.behind, "wait");
+        assert_int_equal(c->audit.sink.lag_max_bytes, 16 << 20);
+        assert_int_equal(c->audit.sink.timeout_ms, 10000);
         assert_int_equal(c->phases.collect_ms, 2000);
         assert_int_equal(c->phases.teardown_ms, 5000);
         assert_int_equal(c->packages.resolve_ttl_ms, 86400000);
         assert_int_equal(c->packages.store_max_bytes, UINT64_C(10) << 30);
+        assert_int_equal(c->audit.segment_max_bytes, 64 << 20);
+        assert_int_equal(c->audit.redact.n_items, 0);
         assert_int_equal(c->egress.resolve.n_items + c->egress.deny.n_items + c->registries.n_items, 0);
 }
 
@@ -98,7 +105,8 @@ static const char all_keys[] =
         "registries:\n"
         "  javascript: { index: \"http://js.registry.example:8082/\", proxy: \"http://proxy.example:3128\" }\n"
         "  python: { files: [\"https://files.example/\"] }\n"
-        "packages: { resolve_ttl: 1h, store_max: 512MiB }\n";
+        "packages: { resolve_ttl: 1h, store_max: 512MiB }\n"
+        "audit: { redact: [/principal, \"/facts/packages/*/name\"], segment_max: 2MiB }\n";
 
 static void check_all_keys(const struct rv_config *c)
 {
@@ -158,6 +166,9 @@ static void every_key(void **state)
         assert_null(c->registries.items[1].index);
         assert_int_equal(c->packages.resolve_ttl_ms, 3600000);
         assert_int_equal(c->packages.store_max_bytes, UINT64_C(512) << 20);
+        assert_int_equal(c->audit.redact.n_items, 2);
+        assert_string_equal(c->audit.redact.items[1], "/facts/packages/*/name");
+        assert_int_equal(c->audit.segment_max_bytes, 2 << 20);
 }
 
 static void json_is_yaml(void **state)

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <cmocka.h>
@@ -150,12 +151,52 @@ static void descriptors(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, tmp_make, tmp_remove)
 
+/* What is too much, of bytes or of descriptors, is refused, and nothing that came with it stays open. */
+static void messages_with_descriptors(void **state)
+{
+        int pair[2], got[RV_SEND_FDS_MAX], sent[RV_SEND_FDS_MAX], next;
+        char text[4];
+
+        (void)state;
+        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+        for (size_t i = 0; i < RV_SEND_FDS_MAX; i++)
+                sent[i] = pair[0];
+        next = dup(pair[0]);
+        close(next);
+        for (size_t n_sent = 0; n_sent <= RV_SEND_FDS_MAX; n_sent++)
+                for (size_t max = 1; max <= RV_SEND_FDS_MAX; max++)
+                        for (size_t size = 0; size < 7; size++) {
+                                bool is_good = n_sent <= max && size <= sizeof(text);
+                                size_t n_got = 77;
+                                ssize_t n;
+                                int after;
+
+                                assert_int_equal(rv_send_with_fds(pair[0], "abcdef", size, sent, n_sent), 0);
+                                n = rv_receive_with_fds(pair[1], text, sizeof(text), MSG_DONTWAIT, got, max, &n_got);
+                                if (n != (is_good ? (ssize_t)size : -EBADMSG) || n_got != (is_good ? n_sent : 0))
+                                        fail_msg("%zu descriptors in room for %zu, %zu bytes: %zd, %zu", n_sent, max, size, n, n_got);
+                                for (size_t i = 0; i < n_got; i++)
+                                        assert_true(fcntl(got[i], F_GETFD) == FD_CLOEXEC && close(got[i]) == 0);
+                                after = dup(pair[0]);
+                                assert_int_equal(after, next);
+                                close(after);
+                                n_got = 77;
+                                assert_int_equal(rv_receive_with_fds(
+                                                         pair[1], text, sizeof(text), MSG_DONTWAIT, got, max, &n_got),
+                                        -EAGAIN);
+                                assert_int_equal(n_got, 0);
+                        }
+        close(pair[0]);
+        assert_int_equal(rv_receive_with_fds(pair[1], text, sizeof(text), 0, got, 1, &(size_t){ 0 }), 0);
+        close(pair[1]);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 TEST(read_is_bounded),       TEST(read_of_a_pipe_is_bounded), TEST(traps_are_no_files),
                 TEST(write_replaces_whole),  TEST(failed_write_leaves_nothing), TEST(write_below_a_directory),
-                TEST(mkdir_with_parents),    TEST(descriptors),
+                TEST(mkdir_with_parents),    TEST(descriptors),               TEST(messages_with_descriptors),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,6 +40,9 @@ static const struct {
         { "U+FB33 against U+1F600 behind a common start", "{\"x\\ufb33\":1,\"x\\ud83d\\ude00\":2}", "{\"x😀\":2,\"x\ufb33\":1}" },
         { "integers", "[0,-0,1,-1,9007199254740991,-9007199254740991]", "[0,0,1,-1,9007199254740991,-9007199254740991]" },
         { "scalars stand alone", "\"x\"", "\"x\"" },
+        { "RFC 8785, appendix B: zero and minus zero", "[0,-0]", "[0,0]" },
+        { "RFC 8785, 3.2.2.2: what is escaped and what is not", "\"\\u20ac$\\u000F\\nA'\\u0042\\\"\\\\\\\\\\\"\\/\\u007f\\u2028\"",
+          "\"€$\\u000f\\nA'B\\\"\\\\\\\\\\\"/\x7f\u2028\"" },
         { "empty", "[{},[],\"\"]", "[{},[],\"\"]" },
 };
 
@@ -91,6 +94,10 @@ static const struct {
         { "2^53", "9007199254740992" },       { "-2^53", "-9007199254740992" }, { "a real", "1.5" },
         { "an integral real", "30.0" },       { "an exponent", "1e3" },         { "deep inside", "[{\"a\":[1,2,{\"b\":0.5}]}]" },
         { "the largest", "9223372036854775807" },
+        /* RFC 8785, appendix B: integers that a double holds and another reader may not. */
+        { "4340000000000001", "9007199254740994" }, { "c340000000000001", "-9007199254740994" },
+        { "44b52d02c7e14af5", "9.999999999999997e+22" },
+        { "444b1ae4d6e2ef50", "1e+21" }, { "41b3de4355555553", "333333333.3333332" },
 };
 
 static void numbers_that_no_record_holds(void **state)

@@ -355,7 +355,7 @@ static void no_secret_is_recorded(void **state)
         decision = json_array_get(b->records, 0);
         rv_sha256_hex("SOURCE-SECRET", 13, sha256);
         expect_text(b, "source", rv_json_get_string(json_object_get(decision, "source"), "sha256", ""), sha256);
-        rv_log_hmac(b->core.log, "KEY-SECRET", 10, hmac);
+        rv_log_hmac(b->core.log, "[\"local\",\"alice\",\"KEY-SECRET\"]", 30, hmac);
         expect_text(b, "key", rv_json_get_string(json_object_get(decision, "key"), "hmac_sha256", ""), hmac);
         rv_log_hmac(b->core.log, "STDIN-SECRET", 12, hmac);
         expect_text(b, "stdin", rv_json_get_string(json_object_get(decision, "stdin"), "hmac_sha256", ""), hmac);

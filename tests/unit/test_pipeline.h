@@ -30,6 +30,12 @@ struct case_ {
         const char *tenant, *backend;   /* `local`; the tenant's */
         const struct rv_bundle *bundle; /* the bench's if NULL */
         const char *bundle_error;       /* there is none, for this reason */
+        const char *principal;          /* alice if NULL */
+        bool has_wait;
+        uint32_t wait_s;
+        bool has_company;               /* records of another run may stand between those of this one */
+        const struct rv_bundle *shadow;
+        const char *shadow_error;
         uint64_t start_ms;              /* budget of the start; 0: more than any test takes, on a busy machine too */
         struct rv_fake_script script;
 };

@@ -2,6 +2,7 @@
 #include "run/recover.h"
 
 #include "audit/live.h"
+#include "run/outcome_read.h"
 
 #include "test_audit_common.h"
 
@@ -116,6 +117,46 @@ static void left_outcomes(void **state)
         }
 }
 
+#define KEY ",\"key\":{\"hmac_sha256\":\"aa\",\"fingerprint\":\"bb\",\"bytes\":1}"
+
+/* Whoever waits for a run with a key is given the outcome that is written here: its bytes are there, before the record. */
+static void stored_outcomes(void **state)
+{
+        static const struct {
+                const char *name, *decision;
+                bool is_stored;
+        } rows[] = {
+                { "with a key", "{" OWN KEY FACTS("none") ALLOW "}", true },
+                { "with a key and a network", "{" OWN KEY FACTS("any") ALLOW "}", true },
+                { "without a key", "{" OWN FACTS("none") ALLOW "}", false },
+                { "denied", "{" OWN KEY FACTS("none") DENY("package_denied") "}", false },
+                { "refused", "{" OWN KEY FACTS("none") ALLOW ",\"refused\":\"backend_denied\"}", false },
+        };
+
+        for (size_t i = 0; i < RV_N_ELEMENTS(rows); i++) {
+                _cleanup_(rv_outcome_kept_freep) struct rv_outcome_kept *kept = NULL;
+                _cleanup_(rv_json_unrefp) json_t *records = NULL;
+                _cleanup_(rv_buf_fini) struct rv_buf text = { 0 };
+                char sha256[RV_SHA256_HEX_SIZE];
+                int r;
+
+                decide_and_die(state, rows[i].decision, NULL);
+                records = recover(state, 1);
+                r = rv_read_file_at(AT_FDCWD, in_state(state, "outcomes/" ID), 1 << 20, &text);
+                if (r != (rows[i].is_stored ? 0 : -ENOENT))
+                        fail_msg("%s: %d", rows[i].name, r);
+                if (rows[i].is_stored) {
+                        rv_sha256_hex(text.data, text.size, sha256);
+                        assert_string_equal(sha256, member(records, 1, "outcome_sha256"));
+                        assert_int_equal(rv_outcome_read(text.data, text.size, &kept), 0);
+                        assert_int_equal(kept->outcome.reason.code, RV_CODE_BACKEND_LOST);
+                        assert_string_equal(kept->outcome.run_id, "r1");
+                }
+                tmp_remove(state);
+                assert_int_equal(tmp_make(state), 0);
+        }
+}
+
 /* Who it was for is carried over. */
 static void context(void **state)
 {
@@ -144,6 +185,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 TMP(outcomes),
                 TMP(left_outcomes),
+                TMP(stored_outcomes),
                 TMP(context),
                 TMP(nothing),
         };

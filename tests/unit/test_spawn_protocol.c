@@ -5,9 +5,12 @@
  */
 #include "test_spawn.h"
 
+#include "audit/sign_msg.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 /* Ends the channel: everything dies, the spawner with it. */
 static void expect_closed(const struct child *c, const char *what)
@@ -260,6 +263,135 @@ static void a_runtime_that_is_not_there(void **state)
         spawner_end(&c, "a runtime that is not there");
 }
 
+/* ---- The signer, on the same channel ---- */
+
+static const char own_state[] = "state_dir: %s/state\n";
+
+static void begin_signing(void **state, struct child *c)
+{
+        char text[512];
+
+        assert_int_equal(mkdir(tmp_path(state, "state"), 0700), 0);
+        snprintf(text, sizeof(text), own_state, (const char *)*state);
+        spawner_begin(state, text, c);
+}
+
+static struct rv_sign_answer ask_signer(const struct child *c, const struct rv_sign_request *q)
+{
+        struct rv_sign_answer a;
+
+        assert_int_equal(send_raw(c->fd, q, sizeof(*q), NULL, 0), 0);
+        assert_int_equal(recv(c->fd, &a, sizeof(a), MSG_TRUNC), sizeof(a));
+        return a;
+}
+
+/* The records of a log that has grown from @from to @to. */
+static struct rv_sign_request growth(uint64_t from, uint64_t to)
+{
+        struct rv_sign_request q = { .kind = RV_SIGN_CHECKPOINT, .log_id = "0123456789abcdef0123456789abcdef" };
+
+        for (uint64_t i = 0; i < to; i++) {
+                rv_merkle_hash leaf;
+
+                if (i == from || i == 0)
+                        rv_merkle_growth_begin(&q.growth, from);
+                rv_merkle_leaf(&i, sizeof(i), leaf);
+                if (i < from)
+                        rv_merkle_push(&q.edge, leaf);
+                else
+                        rv_merkle_growth_push(&q.growth, leaf);
+        }
+        return q;
+}
+
+static void the_signer_signs_one_root_for_one_size(void **state)
+{
+        struct rv_sign_request q = growth(0, 5), other = growth(0, 5), look = { .kind = RV_SIGN_QUERY };
+        struct rv_sign_answer a;
+        struct rv_spawn_report report;
+        struct child c;
+        struct ends e;
+
+        begin_signing(state, &c);
+        a = ask_signer(&c, &q);
+        assert_int_equal(a.code, RV_SIGN_OK);
+        assert_int_equal(a.n_signatures, 1);
+        other.growth.parts[0].hash[0] ^= 1;
+        assert_int_equal(ask_signer(&c, &other).code, RV_SIGN_STALE);
+        other = growth(5, 5);
+        other.edge.edge[0][0] ^= 1;
+        assert_int_equal(ask_signer(&c, &other).code, RV_SIGN_REFUSED);
+        q = growth(3, 4);
+        assert_int_equal(ask_signer(&c, &q).code, RV_SIGN_STALE);
+        q = growth(5, 8);
+        /* A run in between: its process is made without the key, which is read again for the next. */
+        start_run(&c, 1, "import sys\nsys.stdin.read()", &e);
+        assert_int_equal(ask_signer(&c, &q).code, RV_SIGN_OK);
+        memcpy(look.log_id, q.log_id, sizeof(look.log_id));
+        a = ask_signer(&c, &look);
+        assert_int_equal(a.code, RV_SIGN_OK);
+        assert_int_equal(a.size, 8);
+        e.in = rv_close(e.in);
+        expect_event(&c, "the run", RV_SPAWN_ENDED, &report);
+        expect_event(&c, "the run", RV_SPAWN_REMOVED, &report);
+        ends_close(&e);
+        spawner_end(&c, "the signer");
+}
+
+static void the_signer_is_asked_for_what_may_not_be(void **state)
+{
+        struct rv_sign_request q[5] = { growth(0, 5), growth(0, 5), growth(0, 5), growth(0, 5), growth(0, 5) };
+        struct child c;
+
+        memset(q[0].log_id, 'a', sizeof(q[0].log_id));
+        q[1].log_id[31] = '/';
+        q[2].edge.size = UINT64_MAX;
+        q[3].growth.n_parts = RV_MERKLE_GROWTH_MAX + 1;
+        q[4].flags = 64;
+        begin_signing(state, &c);
+        for (size_t i = 0; i < RV_N_ELEMENTS(q); i++) {
+                struct rv_sign_answer a = ask_signer(&c, &q[i]);
+
+                assert_int_equal(a.code, RV_SIGN_REFUSED);
+                assert_non_null(strstr(a.text, "may not be"));
+                assert_int_equal(a.n_signatures, 0);
+        }
+        q[0] = growth(0, 5);
+        assert_int_equal(ask_signer(&c, &q[0]).code, RV_SIGN_OK);
+        spawner_end(&c, "the signer");
+}
+
+static void other_messages_to_the_signer(void **state)
+{
+        static const struct {
+                uint32_t kind;
+                size_t size, n_fds;
+        } rows[] = {
+                { RV_SIGN_CHECKPOINT, sizeof(struct rv_sign_request) - 1, 0 },
+                { RV_SIGN_CHECKPOINT, sizeof(struct rv_sign_request) + 1, 0 },
+                { RV_SIGN_CHECKPOINT, sizeof(struct rv_spawn_request), 0 },
+                { RV_SIGN_CHECKPOINT, sizeof(struct rv_sign_request), 1 },
+                { RV_SIGN_KIND_MAX_, sizeof(struct rv_sign_request), 0 },
+                { RV_SPAWN_REQUEST_STOP, sizeof(struct rv_sign_request), 0 },
+        };
+        char bytes[sizeof(struct rv_sign_request) + 1] = { 0 };
+        struct rv_sign_request q = growth(0, 5);
+
+        memcpy(bytes, &q, sizeof(q));
+        for (size_t i = 0; i < RV_N_ELEMENTS(rows); i++) {
+                char what[64];
+                struct child c;
+                int fd = STDERR_FILENO;
+
+                snprintf(what, sizeof(what), "row %zu", i);
+                memcpy(bytes, &rows[i].kind, sizeof(rows[i].kind));
+                spawner_begin(state, "", &c);
+                assert_int_equal(send_raw(c.fd, bytes, rows[i].size, &fd, rows[i].n_fds), 0);
+                expect_closed(&c, what);
+                spawner_end(&c, what);
+        }
+}
+
 /* ---- Noise ---- */
 
 static uint32_t random_state = 2463534242u;
@@ -357,6 +489,9 @@ int main(void)
                 IN_TMP(other_kinds_of_descriptors),
                 IN_TMP(fields_out_of_range),
                 IN_TMP(a_runtime_that_is_not_there),
+                IN_TMP(the_signer_signs_one_root_for_one_size),
+                IN_TMP(the_signer_is_asked_for_what_may_not_be),
+                IN_TMP(other_messages_to_the_signer),
                 IN_TMP(noise),
                 IN_TMP(noise_in_the_fields),
                 IN_TMP(noise_during_a_run),

@@ -12,12 +12,29 @@
 
 #include "reeve.h"
 
+/* The commands. Context: start of the process. Ownership: borrow. Return: the exit status. */
+int audit_check_proof(int argc, char **argv);
+int audit_checkpoint(int argc, char **argv);
+int audit_erase(int argc, char **argv);
+int audit_export(int argc, char **argv);
+int audit_keygen(int argc, char **argv);
+int audit_prove(int argc, char **argv);
+int audit_reconcile(int argc, char **argv);
+int audit_replay(int argc, char **argv);
+int audit_rotate(int argc, char **argv);
+int audit_send(int argc, char **argv);
+int audit_show(int argc, char **argv);
+int audit_verify(int argc, char **argv);
+
 /* Where a log lies. */
 struct audit_place {
         char *path;              /* of the directory with the segments, for messages */
         char *state_dir;         /* the directory above it, if that is a state directory; else NULL */
         int audit_fd;            /* of the directory with the segments */
         int state_fd;            /* or -EBADF */
+        char *key_pub;           /* where the configuration says that the verifier key lies; NULL: beside the log */
+        struct rv_buf key_text;  /* what that file holds, */
+        int key_status;          /* or -errno */
 };
 
 /**
@@ -30,8 +47,9 @@ struct audit_place {
  *
  * Context:   start of a command
  * Ownership: release with audit_place_close(), also after a failure
- * Return:    0; -errno: @err says what, why and what to do
+ * Return:    0; -errno: @err says what, why and what to do; @ret->path is NULL if it was not come to look at a log
  */
 int audit_place_open(const char *config, const char *dir, struct audit_place *ret, struct rv_error *err);
+
 /** audit_place_close() - release. Context: any. Ownership: takes the content. Return: none */
 void audit_place_close(struct audit_place *place);

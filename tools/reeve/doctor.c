@@ -76,9 +76,16 @@ static void on_released(void *ctx, struct rv_run *run)
 static bool try_run(struct doctor *d, const char *language, const char *source)
 {
         _cleanup_(rv_json_unrefp) json_t *request = json_pack("{s:s, s:s, s:i}", "language", language, "source", source, "timeout_s", 20);
-        struct rv_run_input input = { .tenant = d->session.tenant->name, .bundle = d->session.bundle,
-                                      .bundle_error = d->session.bundle_error.message, .value = request,
-                                      .ctx = d, .answered = on_answered, .released = on_released };
+        struct rv_run_input input = { .tenant = d->session.tenant->name,
+                .bundle = d->session.bundle,
+                .bundle_error = d->session.bundle_error.message,
+                .shadow = d->session.shadow,
+                .shadow_error = d->session.shadow_error.message,
+                .unavailable = session_unavailable(&d->session),
+                .value = request,
+                .ctx = d,
+                .answered = on_answered,
+                .released = on_released };
 
         d->is_ok = false;
         d->text[0] = 0;
@@ -184,6 +191,25 @@ static int probe_session(struct doctor *d, const char *config, const char *tenan
         return 0;
 }
 
+static void probe_sink(struct doctor *d)
+{
+        const struct rv_config_sink *c = &d->session.config->audit.sink;
+        char text[2048], last[RV_ERROR_MESSAGE_MAX] = "";
+        struct rv_error err = { 0 };
+        uint64_t lag = 0;
+
+        if (!d->session.sink)
+                return;
+        if (rv_sink_lag(d->session.core.log, &lag, &err) < 0) {
+                row(d, MISSING, "audit sink", err.message);
+                return;
+        }
+        (void)rv_sink_last_error(d->session.core.log, last, sizeof(last));
+        snprintf(text, sizeof(text), "%s, %s; %llu bytes of the log not delivered, %llu allowed%s%s", rv_sink_name(d->session.sink),
+                 c->has_records ? "every record" : "checkpoints", (unsigned long long)lag, (unsigned long long)c->lag_max_bytes, *last ? "; last error: " : "", last);
+        row(d, lag > c->lag_max_bytes ? MISSING : *last ? NOTE : GOOD, "audit sink", text);
+}
+
 static void probe_capabilities(struct doctor *d)
 {
         static const char *const names[] = {
@@ -198,6 +224,44 @@ static void probe_capabilities(struct doctor *d)
         for (int i = 0; i < RV_CAPABILITY_MAX_; i++)
                 if (m.capabilities[i].grade != RV_GRADE_ENFORCED)
                         row(d, NOTE, names[i], m.capabilities[i].reason);
+}
+
+/* ---- The signing key ---- */
+
+static void probe_key(struct doctor *d)
+{
+        struct rv_sign_request q = { .kind = RV_SIGN_QUERY, .flags = RV_SIGN_LOOK_ONLY };
+        struct rv_checkpoint_key key = { 0 };
+        char text[sizeof(d->text)], id_hex[9];
+        struct rv_sign_answer a;
+        uint8_t id[4];
+        int r;
+
+        memcpy(q.log_id, rv_log_id(d->session.core.log), sizeof(q.log_id));
+        r = session_ask(&d->session, &q, &a);
+        if (r < 0 || a.code != RV_SIGN_OK) {
+                row(d, MISSING, "signing key", r < 0 ? strerror(-r) : a.text);
+                return;
+        }
+        memcpy(key.log_id, q.log_id, sizeof(key.log_id));
+        memcpy(key.public_key, a.key, sizeof(key.public_key));
+        rv_checkpoint_key_id(&key, id);
+        rv_hex(id, sizeof(id), id_hex);
+        snprintf(text, sizeof(text), "%s, key id %s, %s; the last checkpoint covers %llu records%s", a.path, id_hex,
+                 a.is_beside_state ? "beside the log, so that nothing outside vouches for it (audit.key puts it elsewhere)" : "apart from the log",
+                 (unsigned long long)a.size, a.has_next_key ? "; a change of keys was interrupted, `reeve audit rotate` finishes it" : "");
+        row(d, a.has_next_key || a.is_beside_state ? NOTE : GOOD, "signing key", text);
+}
+
+/* The trial runs' records, as those of any run. */
+static void seal(struct doctor *d)
+{
+        struct rv_error err = { 0 };
+
+        if (session_seal(&d->session, RV_SEAL_NEW, &err) == 0)
+                probe_key(d);
+        else
+                row(d, MISSING, "signing key", err.message);
 }
 
 static int parse(int argc, char **argv, struct doctor *d, const char **ret_config, const char **ret_tenant)
@@ -236,8 +300,10 @@ int verb_doctor(int argc, char **argv)
         row(&d, NOTE, "kernel", text);
         probe_host(&d, config);
         if (probe_session(&d, config, tenant) == 0) {
+                probe_sink(&d);
                 probe_runs(&d);
                 probe_capabilities(&d);
+                seal(&d);
         }
         session_close(&d.session);
         r = d.is_json ? print_json(d.rows, "the findings") : 0;

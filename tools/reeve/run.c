@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #define FILES_MIN 64            /* descriptors: some 40 are in use at most */
+#define EXIT_CANCELLED 130
+#define EXIT_SHUTDOWN 143
 #define PATIENCE_US 2000000     /* after a signal, for a reader that stands still */
 
 struct run_verb {
@@ -24,6 +26,7 @@ struct run_verb {
         struct stream out, err;
         int outcome_fd;
         int status;
+        bool is_sealed, is_released;
         uv_async_t signalled;
         int n_signals_seen, n_signals_answered;         /* counted when last looked at; when the run was answered */
         uint64_t moved_us;      /* when the last byte, or signal, went through since then */
@@ -53,14 +56,16 @@ static void on_flow_out(void *arg, bool is_flowing)
 {
         struct run_verb *v = arg;
 
-        rv_run_flow(v->run, RV_STREAM_STDOUT, is_flowing);
+        if (v->run)     /* else an outcome of before is given again: there is no program to wait */
+                rv_run_flow(v->run, RV_STREAM_STDOUT, is_flowing);
 }
 
 static void on_flow_err(void *arg, bool is_flowing)
 {
         struct run_verb *v = arg;
 
-        rv_run_flow(v->run, RV_STREAM_STDERR, is_flowing);
+        if (v->run)
+                rv_run_flow(v->run, RV_STREAM_STDERR, is_flowing);
 }
 
 /*
@@ -127,7 +132,51 @@ static void write_problem(struct run_verb *v, struct stream *s, const struct rv_
                 (void)put_and_wait(&sink, end, strlen(end));
 }
 
+static void end_if_over(struct run_verb *v)
+{
+        if (v->is_sealed && v->is_released)
+                rv_loop_stop(&v->session.loop);
+}
+
+static void on_released(void *ctx, struct rv_run *run)
+{
+        struct run_verb *v = ctx;
+
+        (void)run;
+        v->is_released = v->session.is_last = true;
+        end_if_over(v);
+}
+
+/* What went wrong was warned of. */
+static void on_sealed(void *arg, int r, const struct rv_error *err)
+{
+        struct run_verb *v = arg;
+
+        (void)r;
+        (void)err;
+        v->is_sealed = true;
+        end_if_over(v);
+}
+
+static void on_started(void *ctx, struct rv_run *run)
+{
+        struct run_verb *v = ctx;
+
+        (void)run;
+        rv_seal_prepare(v->session.seal);
+}
+
 static void unwatch_signals(struct run_verb *v);
+
+/* A wait for another run that a signal ended is told as a run that it ended. */
+static int problem_status(const struct rv_problem *problem)
+{
+        if (problem->status == 422)
+                return EXIT_USAGE;
+        if (problem->status == 409 && n_signals)
+                return last_signal == SIGTERM ? EXIT_SHUTDOWN : EXIT_CANCELLED;
+        return EXIT_REEVE;
+}
 
 /* By now the outcome is on record. What asked for no reader's patience comes first. */
 static void on_answered(void *ctx, struct rv_run *run)
@@ -163,24 +212,18 @@ static void on_answered(void *ctx, struct rv_run *run)
         err_r = stream_finish(&v->err);
         unwatch_signals(v);
         if (problem) {
-                v->status = problem->status == 422 ? EXIT_USAGE : EXIT_REEVE;
+                v->status = problem_status(problem);
                 if (!v->options.is_json)
                         print_problem(problem);
-                else if (v->status == EXIT_REEVE)
+                else if (v->status != EXIT_USAGE)
                         say("%s: %s", problem->title, problem->detail);
         } else
                 v->status = rv_outcome_exit_status(&outcome->reason);
         lose(v, v->options.is_json ? what : "output", "standard output", out_r);
         lose(v, "output", "standard error", err_r);
         lose(v, what, v->options.outcome, file_r);
-}
-
-static void on_released(void *ctx, struct rv_run *run)
-{
-        struct run_verb *v = ctx;
-
-        (void)run;
-        rv_loop_stop(&v->session.loop);
+        /* While what is left of the run is removed. */
+        rv_seal_start(v->session.seal, RV_SEAL_NEW, on_sealed, v);
 }
 
 static void on_signal(int number)
@@ -263,12 +306,18 @@ static int run_in_session(struct run_verb *v)
                 .tenant = s->tenant->name,
                 .bundle = s->bundle,
                 .bundle_error = s->bundle_error.message,
+                .shadow = s->shadow,
+                .shadow_error = s->shadow_error.message,
+                .unavailable = session_unavailable(s),
                 .backend = v->options.backend,
+                .has_wait = v->options.has_wait,
+                .wait_s = v->options.wait_s,
                 .text = v->options.request ? text.data : NULL,
                 .text_bytes = text.size,
                 .value = v->options.request ? NULL : v->options.value,
                 .ctx = v,
                 .output = v->options.is_json ? NULL : on_output,
+                .started = on_started,
                 .answered = on_answered,
                 .released = on_released,
         };

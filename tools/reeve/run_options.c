@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define WAIT_MAX_S 3600
+
 enum option_id {
         OPT_LANGUAGE = 256,
         OPT_TIMEOUT,
@@ -27,7 +29,8 @@ enum option_id {
         OPT_RAW,
         OPT_JSON,
         OPT_REQUEST,
-        OPT_CONFIG
+        OPT_CONFIG,
+        OPT_WAIT
 };
 
 static const struct option options[] = {
@@ -39,7 +42,8 @@ static const struct option options[] = {
         { "stdin", required_argument, NULL, OPT_STDIN },       { "outcome", required_argument, NULL, OPT_OUTCOME },
         { "raw", no_argument, NULL, OPT_RAW },                 { "json", no_argument, NULL, OPT_JSON },
         { "request", required_argument, NULL, OPT_REQUEST },   { "config", required_argument, NULL, OPT_CONFIG },
-        { "help", no_argument, NULL, 'h' },                    { 0 },
+        { "wait", required_argument, NULL, OPT_WAIT },         { "help", no_argument, NULL, 'h' },
+        { 0 },
 };
 
 static const char help_head[] =
@@ -55,9 +59,11 @@ static const char help_head[] =
         "  --network MODE     none, registries, domains or any\n"
         "  --domain NAME      a domain to be reached (network mode domains); may be repeated\n"
         "  --env NAME=VALUE   an environment variable; NAME alone takes the caller's; may be repeated\n"
-        "  --key KEY          idempotency key: handed to the program as REEVE_IDEMPOTENCY_KEY and\n"
-        "                     recorded by its HMAC. This reeve keeps no store of keys: a second run\n"
-        "                     with the same key is a new run\n"
+        "  --key KEY          idempotency key: the same request with the same key runs once in 24 hours,\n"
+        "                     and is given the same outcome again. Handed to the program as\n"
+        "                     REEVE_IDEMPOTENCY_KEY, for the destination to enforce\n"
+        "  --wait S           how long to wait for a run in flight with the same key, 0 to 3600;\n"
+        "                     else as long as the program may run\n"
         "  --stdin FILE|-     the program's standard input (otherwise empty)\n"
         "  --request FILE|-   the whole request as JSON instead of FILE and the options above\n"
         "  --tenant NAME      whose policy and limits apply (default: local)\n"
@@ -105,6 +111,20 @@ static int set_integer(json_t *request, const char *name, const char *option, co
         if (errno || *end || end == value)
                 return usage_error("run", "%s wants a whole number, not \"%s\"", option, value);
         json_object_set_new(request, name, json_integer(n));
+        return 0;
+}
+
+static int set_wait(struct run_options *o, const char *value)
+{
+        unsigned long n;
+        char *end;
+
+        errno = 0;
+        n = strtoul(value, &end, 10);
+        if (errno || *end || end == value || value[0] < '0' || value[0] > '9' || n > WAIT_MAX_S)
+                return usage_error("run", "--wait wants a whole number of seconds from 0 to %d, not \"%s\"", WAIT_MAX_S, value);
+        o->has_wait = true;
+        o->wait_s = (uint32_t)n;
         return 0;
 }
 
@@ -158,6 +178,7 @@ static int take(struct run_options *o, int id, const char *value)
         case OPT_TENANT: o->tenant = value; break;
         case OPT_STDIN: o->stdin_file = value; break;
         case OPT_OUTCOME: o->outcome = value; break;
+        case OPT_WAIT: return set_wait(o, value);
         case OPT_RAW: o->is_raw = true; break;
         case OPT_JSON: o->is_json = true; break;
         case OPT_REQUEST: o->request = value; break;

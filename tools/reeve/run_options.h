@@ -15,6 +15,8 @@ struct run_options {
         const char *file;                    /* FILE or "-": the program */
         const char *language, *stdin_file, *outcome;
         bool is_raw, is_json, wants_help;
+        bool has_wait;
+        uint32_t wait_s;                     /* for a run in flight with the same key */
         json_t *value;                       /* the request that the options make, without source and stdin */
 };
 

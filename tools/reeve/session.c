@@ -3,6 +3,7 @@
 #include "reeve.h"
 
 #include "audit/live.h"
+#include "audit/redact.h"
 #include "base/fd.h"
 #include "base/hash.h"
 #include "builtin.h"
@@ -20,6 +21,7 @@
 #include <unistd.h>
 
 #define PASSWD_BYTES_MAX (4u << 20)
+#define ASK_MS 3000
 
 /* ---- With privilege ---- */
 
@@ -93,6 +95,14 @@ static void reject_bundle(struct session *s, int r)
         s->bundle = NULL;
 }
 
+/* Without a shadow everything goes on; the records say so. */
+static void reject_shadow(struct session *s, const char *why)
+{
+        rv_error_set(&s->shadow_error, -EINVAL, "no shadow: %s", why);
+        rv_bundle_free(s->shadow);
+        s->shadow = NULL;
+}
+
 static void load_bundle(struct session *s)
 {
         int r;
@@ -103,6 +113,11 @@ static void load_bundle(struct session *s)
                 r = rv_bundle_builtin(&s->bundle);
         if (r < 0)
                 reject_bundle(s, r);
+        if (!s->tenant->shadow)
+                return;
+        r = rv_bundle_load(s->tenant->shadow, &s->shadow, &s->shadow_error);
+        if (r < 0)
+                reject_shadow(s, strerror(-r));
 }
 
 int session_prepare(struct session *s, const char *config_path, const char *tenant, struct rv_error *err)
@@ -114,7 +129,7 @@ int session_prepare(struct session *s, const char *config_path, const char *tena
         r = rv_config_find(config_path, &file, err);
         /* First of all, so that it comes up while the rest here is done. */
         if (r == 0)
-                r = spawner_fork(file, &s->spawner_fd, &s->spawner_pid, err);
+                r = spawner_fork(file, SPAWNER_RUN, NULL, &s->spawner_fd, &s->spawner_pid, err);
         if (r == 0)
                 r = *file ? rv_config_load(file, &s->config, err) : rv_config_parse("", 0, "", &s->config, err);
         if (r < 0)
@@ -126,6 +141,8 @@ int session_prepare(struct session *s, const char *config_path, const char *tena
                 return rv_error_set(err, -ENOENT, "no tenant %s in the configuration %s; add tenants.%s or choose another by --tenant",
                                     tenant ? tenant : "local", *file ? file : "(built in)", tenant ? tenant : "local");
         r = open_state(s, err);
+        if (r == 0)
+                r = session_sink_open(s, err);
         if (r < 0)
                 return r;
         load_bundle(s);
@@ -152,40 +169,61 @@ static int drop_privilege(const struct session *s, struct rv_error *err)
 }
 
 /* So that any record can be evaluated again. By then the state directory may be out of reach by its path. */
-static int keep_bundle(struct session *s, struct rv_error *err)
+static int keep_bundles(struct session *s, struct rv_error *err)
 {
         char dir[64];
-        int r;
+        int r = 0;
 
-        if (!s->bundle)
-                return 0;
         snprintf(dir, sizeof(dir), "/proc/self/fd/%d/bundles", s->state_fd);
-        r = rv_bundle_keep(s->bundle, dir);
+        if (s->bundle)
+                r = rv_bundle_keep(s->bundle, dir);
+        if (r == 0 && s->shadow && rv_bundle_keep(s->shadow, dir) < 0)
+                reject_shadow(s, "cannot keep a copy of the shadow in the state directory");
         if (r < 0)
                 return rv_error_set(err, r, "cannot keep a copy of the policy bundle in %s/bundles: %s; all of the state directory has to belong to uid %u",
                                     s->config->state_dir, strerror(-r), (unsigned)s->uid);
         return 0;
 }
 
-static int note_context(struct session *s, struct rv_error *err)
+/* Which bundle judges from here on, or why none does. @role: NULL, or "shadow". */
+static int note_bundle(struct session *s, const struct rv_bundle *bundle, const struct rv_error *why_none,
+        const char *role, struct rv_error *err)
 {
-        _cleanup_(rv_json_unrefp) json_t *bundle = json_pack("{s:s}", "tenant", s->tenant->name);
-        _cleanup_(rv_json_unrefp) json_t *config = json_pack("{s:s}", "file", s->config->file);
-        char digest[RV_SHA256_HEX_SIZE];
+        _cleanup_(rv_json_unrefp) json_t *body = json_pack("{s:s}", "tenant", s->tenant->name);
         int r;
 
+        if (role)
+                json_object_set_new(body, "role", json_string(role));
+        if (!bundle) {
+                json_object_set_new(body, "message", json_string(why_none->message));
+                return rv_log_append(s->core.log, "bundle_rejected", body, NULL, err);
+        }
+        json_object_set_new(body, "name", json_string(rv_bundle_name(bundle)));
+        json_object_set_new(body, "version", json_string(rv_bundle_version(bundle)));
+        r = rv_log_note_bundle(s->core.log, rv_bundle_digest(bundle), body, err);
+        return r < 0 ? r : 0;
+}
+
+static int note_config(struct session *s, struct rv_error *err)
+{
+        _cleanup_(rv_json_unrefp) json_t *config = json_pack("{s:s}", "file", s->config->file);
+        char digest[RV_SHA256_HEX_SIZE];
+
         rv_sha256_hex(s->config->text, s->config->text_bytes, digest);
-        r = rv_log_note_config(s->core.log, digest, config, err);
+        return rv_log_note_config(s->core.log, digest, config, err);
+}
+
+static int note_context(struct session *s, struct rv_error *err)
+{
+        int r;
+
+        r = note_config(s, err);
         if (r < 0)
                 return r;
-        if (!s->bundle) {
-                json_object_set_new(bundle, "message", json_string(s->bundle_error.message));
-                return rv_log_append(s->core.log, "bundle_rejected", bundle, NULL, err);
-        }
-        json_object_set_new(bundle, "name", json_string(rv_bundle_name(s->bundle)));
-        json_object_set_new(bundle, "version", json_string(rv_bundle_version(s->bundle)));
-        r = rv_log_note_bundle(s->core.log, rv_bundle_digest(s->bundle), bundle, err);
-        return r < 0 ? r : 0;
+        r = note_bundle(s, s->bundle, &s->bundle_error, NULL, err);
+        if (r == 0 && s->tenant->shadow)
+                r = note_bundle(s, s->shadow, &s->shadow_error, "shadow", err);
+        return r;
 }
 
 static int spawn_start(void *ctx, const struct rv_spawn_spec *spec, rv_spawn_cb cb, void *arg, uint64_t *ret_id)
@@ -202,7 +240,33 @@ static void spawn_stop(void *ctx, uint64_t id)
         rv_spawn_client_stop(loop->spawn_client, id);
 }
 
-static int make_loop(struct session *s)
+static void on_answer(void *arg, const void *answer)
+{
+        struct session *s = arg;
+        const struct rv_sign_answer *a = answer;
+
+        /* So that its end and the record's writing go on at the same time. */
+        if (s->is_last && a && a->code == RV_SIGN_OK && a->n_signatures)
+                rv_spawn_client_hang_up(s->loop.spawn_client);
+        s->sign_cb(s->sign_arg, a);
+}
+
+/* For rv_seal. One question at a time: the client sees to that. */
+static int sign(void *ctx, const struct rv_sign_request *q, rv_sign_cb cb, void *arg)
+{
+        struct session *s = ctx;
+        int r;
+
+        r = rv_spawn_client_ask(s->loop.spawn_client, q, sizeof(*q), sizeof(struct rv_sign_answer), on_answer, s);
+        if (r < 0)
+                return rv_trace(r);
+        s->sign_cb = cb;
+        s->sign_arg = arg;
+        return 0;
+}
+
+/* The loop, the channel to the spawner, and what seals the log. */
+static int make_channel(struct session *s)
 {
         struct rv_spawn_client *client;
         int r;
@@ -217,6 +281,16 @@ static int make_loop(struct session *s)
         s->spawner_fd = -EBADF;
         s->spawner_pid = -1;
         s->loop.spawn_client = client;
+        return rv_trace(rv_seal_new(s->core.log, &s->loop.host, sign, s, &s->seal));
+}
+
+static int make_loop(struct session *s)
+{
+        int r;
+
+        r = make_channel(s);
+        if (r < 0)
+                return rv_trace(r);
         s->loop.host.spawn_start = spawn_start;
         s->loop.host.spawn_stop = spawn_stop;
         s->loop.host.has_private_uids = s->is_root;
@@ -224,6 +298,15 @@ static int make_loop(struct session *s)
         s->core.config = s->config;
         s->core.host = &s->loop.host;
         return rv_core_add_backend(&s->core, &rv_namespace_backend);
+}
+
+static int configure_log(struct session *s, struct rv_error *err)
+{
+        int r;
+
+        rv_log_set_segment_max(s->core.log, s->config->audit.segment_max_bytes);
+        r = rv_log_set_redaction(s->core.log, s->config->audit.redact.items, s->config->audit.redact.n_items);
+        return r < 0 ? rv_error_set(err, r, "cannot redact records: %s", strerror(-r)) : 0;
 }
 
 int session_settle(struct session *s, bool *ret_is_log, struct rv_error *err)
@@ -235,10 +318,12 @@ int session_settle(struct session *s, bool *ret_is_log, struct rv_error *err)
         if (r < 0)
                 return r;
         *ret_is_log = true;
-        r = keep_bundle(s, err);
+        r = keep_bundles(s, err);
         if (r < 0)
                 return r;
         r = rv_log_open_at(s->state_fd, s->config->state_dir, &s->core.log, err);
+        if (r == 0)
+                r = configure_log(s, err);
         if (r == 0)
                 r = rv_log_enlist(s->core.log, err);
         if (r == 0)
@@ -248,8 +333,119 @@ int session_settle(struct session *s, bool *ret_is_log, struct rv_error *err)
         if (r < 0)
                 return r;
         *ret_is_log = false;
+        session_sink_gate(s);
         r = make_loop(s);
         return r < 0 ? rv_error_set(err, r, "cannot make the event loop: %s", strerror(-r)) : 0;
+}
+
+/* ---- To sign, and nothing else ---- */
+
+int session_prepare_signing(struct session *s, const char *config_path, const char *key_file, struct rv_error *err)
+{
+        _cleanup_(rv_freep) char *file = NULL;
+        int r;
+
+        *s = (struct session){ .state_fd = -EBADF, .spawner_fd = -EBADF, .spawner_pid = -1 };
+        r = rv_config_find(config_path, &file, err);
+        if (r == 0)
+                r = spawner_fork(file, SPAWNER_SIGN, key_file, &s->spawner_fd, &s->spawner_pid, err);
+        if (r == 0)
+                r = *file ? rv_config_load(file, &s->config, err) : rv_config_parse("", 0, "", &s->config, err);
+        if (r < 0)
+                return r;
+        s->is_root = geteuid() == 0;
+        s->uid = find_loop_uid(s->config);
+        return open_state(s, err);
+}
+
+int session_settle_signing(struct session *s, struct rv_error *err)
+{
+        int r;
+
+        r = drop_privilege(s, err);
+        if (r == 0)
+                r = rv_log_open_at(s->state_fd, s->config->state_dir, &s->core.log, err);
+        if (r == 0)
+                r = note_config(s, err);
+        if (r < 0)
+                return r;
+        r = make_channel(s);
+        return r < 0 ? rv_error_set(err, r, "cannot make the event loop: %s", strerror(-r)) : 0;
+}
+
+struct waiting {
+        struct session *session;
+        struct rv_sign_answer *answer;
+        struct rv_error *err;
+        int r;
+        bool is_over;
+};
+
+static void on_asked(void *arg, const struct rv_sign_answer *answer)
+{
+        struct waiting *w = arg;
+
+        w->r = answer ? 0 : -EPIPE;
+        if (answer)
+                *w->answer = *answer;
+        w->is_over = true;
+        rv_loop_stop(&w->session->loop);
+}
+
+static void ignore_answer(void *arg, const struct rv_sign_answer *answer)
+{
+        (void)arg;
+        (void)answer;
+}
+
+static void on_patience(void *arg)
+{
+        struct waiting *w = arg;
+
+        w->r = -ETIMEDOUT;
+        w->is_over = true;
+        rv_loop_stop(&w->session->loop);
+}
+
+int session_ask(struct session *s, const struct rv_sign_request *q, struct rv_sign_answer *ret)
+{
+        struct waiting w = { .session = s, .answer = ret };
+        struct rv_host *host = &s->loop.host;
+        struct rv_host_timer *timer;
+        int r;
+
+        r = sign(s, q, on_asked, &w);
+        if (r == 0)
+                r = host->timer_start(host->ctx, ASK_MS, on_patience, &w, &timer);
+        if (r < 0)
+                return rv_trace(r);
+        while (!w.is_over)
+                rv_loop_run(&s->loop);
+        host->timer_stop(host->ctx, timer);
+        if (w.r == -ETIMEDOUT)
+                s->sign_cb = ignore_answer;
+        return w.r;
+}
+
+static void on_sealed(void *arg, int r, const struct rv_error *err)
+{
+        struct waiting *w = arg;
+
+        w->r = r;
+        if (r < 0)
+                rv_error_set(w->err, r, "%s", err->message);
+        w->is_over = true;
+        rv_loop_stop(&w->session->loop);
+}
+
+int session_seal(struct session *s, enum rv_seal_mode mode, struct rv_error *err)
+{
+        struct waiting w = { .session = s, .err = err };
+
+        rv_seal_start(s->seal, mode, on_sealed, &w);
+        while (!w.is_over)
+                rv_loop_run(&s->loop);
+        return w.r;
 }
 
 void session_close(struct session *s)
@@ -257,11 +453,15 @@ void session_close(struct session *s)
         rv_core_fini(&s->core);
         if (s->has_loop) {
                 rv_spawn_client_close(s->loop.spawn_client);
+                rv_seal_free(s->seal);
                 rv_loop_fini(&s->loop);
         }
         rv_close(s->spawner_fd);      /* not served yet: it ends by itself */
+        session_sink_send(s);
+        rv_sink_close(s->sink);
         rv_log_close(s->core.log);
         rv_close(s->state_fd);
         rv_bundle_free(s->bundle);
+        rv_bundle_free(s->shadow);
         rv_config_free(s->config);
 }

@@ -114,6 +114,7 @@ static int start_child(struct spawner *s, struct run *run)
 
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
                 return -errno;
+        signer_forget(&s->signer);      /* the child has a copy of what is in memory now */
         child.spawner_fd = pair[1];
         args.pidfd = (uint64_t)(uintptr_t)&run->pidfd;
         if (rv_cgroup_clone_fd(&run->cgroup) >= 0) {

@@ -17,5 +17,5 @@ int main(int argc, char **argv)
                 fprintf(stderr, "usage: reeve-spawner CONFIG [--explain]\n");
                 return 2;
         }
-        return spawner_main(argv[1], is_explaining);
+        return spawner_main(argv[1], is_explaining ? SPAWNER_EXPLAIN : SPAWNER_RUN, NULL);
 }

@@ -1,35 +1,34 @@
 #include "request.h"
 
+#include "base/fd.h"
+
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/uio.h>
 
-int request_receive(int fd, struct rv_spawn_request *ret, int ret_fds[RV_SPAWN_FD_MAX_], int *ret_n_fds)
+static_assert(sizeof(struct rv_spawn_request) != sizeof(struct rv_sign_request), "told apart by their size");
+
+/* What a message of @n bytes is. */
+static int classify(const union request *q, size_t n)
 {
-        union {
-                struct cmsghdr head;
-                char bytes[CMSG_SPACE(sizeof(int) * RV_SPAWN_FD_MAX_)];
-        } control = { 0 };
-        struct iovec iov = { .iov_base = ret, .iov_len = sizeof(*ret) };
-        /* Not the whole of `control`: what aligns its end would take one descriptor more than `ret_fds` does. */
-        struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
-                                  .msg_controllen = CMSG_LEN(sizeof(int) * RV_SPAWN_FD_MAX_) };
-        struct cmsghdr *c;
-        ssize_t n;
+        bool is_sign_kind = q->sign.kind >= RV_SIGN_QUERY && q->sign.kind < RV_SIGN_KIND_MAX_;
 
-        *ret_n_fds = 0;
-        n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
-        if (n < 0)
-                return errno == EINTR || errno == EAGAIN ? -EAGAIN : 0;
-        c = CMSG_FIRSTHDR(&message);
-        if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
-                *ret_n_fds = (int)RV_MIN((c->cmsg_len - CMSG_LEN(0)) / sizeof(int), (size_t)RV_SPAWN_FD_MAX_);
-                memcpy(ret_fds, CMSG_DATA(c), sizeof(int) * (size_t)*ret_n_fds);
-        }
-        if (n == 0)
-                return 0;
-        return n == (ssize_t)sizeof(*ret) && !(message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) ? 1 : -EBADMSG;
+        if (n == sizeof(q->spawn) && !is_sign_kind)
+                return REQUEST_SPAWN;
+        return n == sizeof(q->sign) && is_sign_kind ? REQUEST_SIGN : -EBADMSG;
+}
+
+int request_receive(int fd, union request *ret, int ret_fds[RV_SPAWN_FD_MAX_], int *ret_n_fds)
+{
+        size_t n_fds;
+        ssize_t n = rv_receive_with_fds(fd, ret, sizeof(*ret), 0, ret_fds, RV_SPAWN_FD_MAX_, &n_fds);
+
+        *ret_n_fds = (int)n_fds;
+        if (n > 0)
+                return classify(ret, (size_t)n);
+        if (n == -EINTR || n == -EAGAIN)
+                return -EAGAIN;
+        return n == -EBADMSG ? -EBADMSG : 0;
 }
 
 static bool has_end(const char *text, size_t size)
@@ -58,5 +57,18 @@ const char *request_find_fault(const struct rv_config *config, const struct rv_s
                 return "cpus";
         if (!rv_config_tenant(config, q->tenant))
                 return "the tenant";
+        return NULL;
+}
+
+const char *request_find_sign_fault(const struct rv_sign_request *q)
+{
+        if (!has_end(q->log_id, sizeof(q->log_id)) || strspn(q->log_id, "0123456789abcdef") != RV_LOG_ID_SIZE - 1)
+                return "the log's id";
+        if (q->flags & ~(RV_SIGN_DESTROY | RV_SIGN_LOOK_ONLY))
+                return "the flags";
+        if (q->edge.size >= RV_SIGN_SIZE_MAX || q->growth.size >= RV_SIGN_SIZE_MAX)
+                return "the size of the log";
+        if (q->growth.n_parts > RV_MERKLE_GROWTH_MAX)
+                return "the log's growth";
         return NULL;
 }

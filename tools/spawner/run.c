@@ -36,28 +36,6 @@ static const char *find_knob(const struct ns_message *m)
         return "see reeve doctor";
 }
 
-/* One message of the child, with the descriptor that READY carries. */
-static ssize_t receive(int fd, struct ns_message *m, int *ret_fd)
-{
-        union {
-                struct cmsghdr head;
-                char bytes[CMSG_SPACE(sizeof(int))];
-        } control = { 0 };
-        struct iovec iov = { .iov_base = m, .iov_len = sizeof(*m) };
-        /* Not CMSG_SPACE(): in its padding a second descriptor would fit. */
-        struct msghdr message = {
-                .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_LEN(sizeof(int))
-        };
-        struct cmsghdr *c;
-        ssize_t n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-
-        *ret_fd = -EBADF;
-        c = n < 0 ? NULL : CMSG_FIRSTHDR(&message);
-        if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
-                memcpy(ret_fd, CMSG_DATA(c), sizeof(*ret_fd));
-        return n;
-}
-
 void run_report_held(struct spawner *s, struct run *run)
 {
         struct rv_spawn_event event = { .struct_size = sizeof(event),
@@ -114,11 +92,12 @@ void run_on_sync(struct spawner *s, struct run *run)
 {
         struct ns_message m = { 0 };
         char text[RV_REASON_SIZE];
-        int fd;
-        ssize_t n = receive(run->sync_fd, &m, &fd);
+        int fd = -EBADF;
+        size_t n_fds;
+        ssize_t n = rv_receive_with_fds(run->sync_fd, &m, sizeof(m), MSG_DONTWAIT, &fd, 1, &n_fds);
 
         /* ECONNRESET, once: it died before it read what was sent to it. What it had said still comes. */
-        if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET))
+        if (n == -EAGAIN || n == -EINTR || n == -ECONNRESET)
                 return;
         if (n == (ssize_t)sizeof(m) && m.kind == NS_JOINED && !run->has_failed) {
                 on_joined(s, run);

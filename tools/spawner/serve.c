@@ -50,22 +50,36 @@ static void close_channel(struct spawner *s)
                 run_kill(run);
 }
 
+static void sign(struct spawner *s, const struct rv_sign_request *q)
+{
+        const char *fault = request_find_sign_fault(q);
+        struct rv_sign_answer answer = { .code = RV_SIGN_REFUSED };
+
+        if (fault)
+                snprintf(answer.text, sizeof(answer.text), "the loop asked the signer for what may not be: %s", fault);
+        else
+                signer_answer(&s->signer, q, &answer);
+        (void)rv_send_with_fds(s->channel_fd, &answer, sizeof(answer), NULL, 0);
+}
+
 static void on_channel(struct spawner *s)
 {
-        struct rv_spawn_request q = { 0 };
+        union request q;
         int fds[RV_SPAWN_FD_MAX_], n_fds, r;
 
         r = request_receive(s->channel_fd, &q, fds, &n_fds);
         if (r == -EAGAIN)
                 return;
-        if (r == 1 && q.kind == RV_SPAWN_REQUEST_START && n_fds == RV_SPAWN_FD_MAX_) {
-                spawner_launch(s, &q, fds);
+        if (r == REQUEST_SPAWN && q.spawn.kind == RV_SPAWN_REQUEST_START && n_fds == RV_SPAWN_FD_MAX_ && s->runtimes) {
+                spawner_launch(s, &q.spawn, fds);
                 return;
         }
         for (int i = 0; i < n_fds; i++)
                 rv_close(fds[i]);
-        if (r == 1 && q.kind == RV_SPAWN_REQUEST_STOP && n_fds == 0)
-                stop(s, q.id);
+        if (r == REQUEST_SPAWN && q.spawn.kind == RV_SPAWN_REQUEST_STOP && n_fds == 0)
+                stop(s, q.spawn.id);
+        else if (r == REQUEST_SIGN && n_fds == 0)
+                sign(s, &q.sign);
         else
                 close_channel(s);
 }
@@ -132,9 +146,10 @@ static int serve(struct spawner *s)
 }
 
 /* The spawner outlives its caller's terminal and signals just long enough to clean up. */
-static int settle(bool is_explaining)
+static int settle(enum spawner_duty duty)
 {
         int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+        bool is_explaining = duty == SPAWNER_EXPLAIN;
         sigset_t none;
 
         /* Nothing of the caller's stays open here but standard error, where a bug would be told. */
@@ -200,27 +215,37 @@ static void open_place(struct spawner *s)
                 s->has_place = rv_cgroup_place_open(s->config->cgroup, &s->place, &s->place_error) == 0;
 }
 
-static int open_config(struct spawner *s, const char *file, struct rv_error *err)
+static int open_config(struct spawner *s, const char *file, enum spawner_duty duty, struct rv_error *err)
 {
         int r = *file ? rv_config_load(file, &s->config, err) : rv_config_parse("", 0, "", &s->config, err);
 
         if (r < 0)
                 return r;
-        s->runtimes = calloc(s->config->n_runtimes, sizeof(*s->runtimes));
+        s->runtimes = duty == SPAWNER_SIGN ? NULL : calloc(s->config->n_runtimes, sizeof(*s->runtimes));
         s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-        return s->runtimes && s->epoll_fd >= 0 ? 0 : rv_error_set(err, -ENOMEM, "out of memory or descriptors");
+        return (s->runtimes || duty == SPAWNER_SIGN) && s->epoll_fd >= 0 ? 0 : rv_error_set(err, -ENOMEM, "out of memory or descriptors");
 }
 
-int spawner_main(const char *config_file, bool is_explaining)
+static int serve_runs(struct spawner *s)
+{
+        int r;
+
+        spawner_prepare(s);
+        r = serve(s);
+        spawner_sweep(s);
+        return r;
+}
+
+int spawner_main(const char *config_file, enum spawner_duty duty, const char *key_file)
 {
         struct spawner s = { .channel_fd = SPAWNER_CHANNEL_FD, .epoll_fd = -EBADF };
         struct rv_error err = { 0 };
         int r;
 
         prctl(PR_SET_NAME, "reeve-spawner");
-        r = settle(is_explaining);
+        r = settle(duty);
         if (r == 0)
-                r = open_config(&s, config_file, &err);
+                r = open_config(&s, config_file, duty, &err);
         if (r < 0) {
                 /* What is wrong with the configuration is told by the loop, which reads it too. */
                 if (!err.code)
@@ -229,17 +254,14 @@ int spawner_main(const char *config_file, bool is_explaining)
         }
         spawner_forget_caller();
         (void)!chdir("/");
-        open_place(&s);
-        if (is_explaining) {
-                r = spawner_explain(&s);
-        } else {
-                spawner_prepare(&s);
-                r = serve(&s);
-                spawner_sweep(&s);
-        }
+        signer_init(&s.signer, s.config, key_file);
+        if (duty != SPAWNER_SIGN)
+                open_place(&s);
+        r = duty == SPAWNER_EXPLAIN ? spawner_explain(&s) : duty == SPAWNER_SIGN ? serve(&s) : serve_runs(&s);
+        signer_fini(&s.signer);
         if (s.has_place)
                 rv_cgroup_place_close(&s.place);
-        for (size_t i = 0; i < s.config->n_runtimes; i++)
+        for (size_t i = 0; s.runtimes && i < s.config->n_runtimes; i++)
                 rv_runtime_close(&s.runtimes[i]);
         free(s.runtimes);
         rv_config_free(s.config);

@@ -12,6 +12,7 @@
 
 #include "cgroup.h"
 #include "runtime.h"
+#include "sign.h"
 #include "spawn_msg.h"
 #include "uid.h"
 
@@ -39,6 +40,7 @@ struct spawner {
         struct rv_cgroup_place place;
         bool has_place;
         struct rv_error place_error; /* why not */
+        struct signer signer;
         struct rv_runtime *runtimes; /* by the configuration's index; config NULL until first used */
         int epoll_fd, channel_fd;
         struct run *runs;

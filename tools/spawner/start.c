@@ -36,7 +36,8 @@ void spawner_forget_caller(void)
         environ = NULL;
 }
 
-static int fork_with(const char *config_file, int child_fd, int at_fd, bool is_explaining, pid_t *ret_pid)
+static int fork_with(
+        const char *config_file, int child_fd, int at_fd, enum spawner_duty duty, const char *key_file, pid_t *ret_pid)
 {
         sigset_t all, old;
         pid_t pid;
@@ -55,10 +56,11 @@ static int fork_with(const char *config_file, int child_fd, int at_fd, bool is_e
         }
         if (child_fd != at_fd ? dup2(child_fd, at_fd) < 0 : fcntl(at_fd, F_SETFD, 0) < 0)
                 _exit(127);
-        _exit(spawner_main(config_file, is_explaining));
+        _exit(spawner_main(config_file, duty, key_file));
 }
 
-int spawner_fork(const char *config_file, int *ret_fd, pid_t *ret_pid, struct rv_error *err)
+int spawner_fork(const char *config_file, enum spawner_duty duty, const char *key_file, int *ret_fd, pid_t *ret_pid,
+        struct rv_error *err)
 {
         int pair[2], r;
 
@@ -66,7 +68,7 @@ int spawner_fork(const char *config_file, int *ret_fd, pid_t *ret_pid, struct rv
                 r = -errno;
                 return rv_error_set(err, rv_raise(r), "cannot make a socket pair: %s", strerror(-r));
         }
-        r = fork_with(config_file, pair[1], CHANNEL_FD, false, ret_pid);
+        r = fork_with(config_file, pair[1], CHANNEL_FD, duty, key_file, ret_pid);
         rv_close(pair[1]);
         if (r < 0) {
                 rv_close(pair[0]);
@@ -84,7 +86,7 @@ int spawner_ask(const char *config_file, int *ret_fd, pid_t *ret_pid, struct rv_
                 r = -errno;
                 return rv_error_set(err, rv_raise(r), "cannot make a pipe: %s", strerror(-r));
         }
-        r = fork_with(config_file, fds[1], STDOUT_FILENO, true, ret_pid);
+        r = fork_with(config_file, fds[1], STDOUT_FILENO, SPAWNER_EXPLAIN, NULL, ret_pid);
         rv_close(fds[1]);
         if (r < 0) {
                 rv_close(fds[0]);

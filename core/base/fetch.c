@@ -1,0 +1,223 @@
+#include "base/fetch.h"
+
+#include "base/child.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/text.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define HELPER "reeve-fetch"
+#define GRACE_MS 1000u               /* the helper keeps its time itself; past this it hangs */
+#define COMPLAINT_BYTES_MAX ((size_t)1024)
+#define ANSWER_DEPTH_MAX 4u
+
+static const char *const code_names[_RV_FETCH_CODE_MAX] = {
+        [RV_FETCH_OK] = "",
+#define X(name, code, text) [RV_FETCH_##name] = code,
+        RV_FETCH_CODES(X)
+#undef X
+};
+
+const char *rv_fetch_code_name(enum rv_fetch_code code)
+{
+        return code_names[code];
+}
+
+/* ---- The helper ---- */
+
+int rv_fetch_find(int *ret_fd, struct rv_error *err)
+{
+        static const char *const beside[] = { "../fetch/" HELPER, "../libexec/reeve/" HELPER };
+        char own[4096], path[sizeof(own) + 64];
+        ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
+        const char *slash;
+        int fd;
+
+        own[n > 0 ? n : 0] = 0;
+        slash = strrchr(own, '/');
+        for (size_t i = 0; slash && i < RV_N_ELEMENTS(beside); i++) {
+                snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - own), own, beside[i]);
+                fd = open(path, O_PATH | O_CLOEXEC);
+                if (fd >= 0) {
+                        *ret_fd = fd;
+                        return 0;
+                }
+        }
+        fd = open(RV_LIBEXEC_DIR "/" HELPER, O_PATH | O_CLOEXEC);
+        if (fd < 0)
+                return rv_error_set(err, rv_raise(-errno), "cannot open the helper %s: %s; it is installed with reeve as %s/%s", HELPER, strerror(errno),
+                                    RV_LIBEXEC_DIR, HELPER);
+        *ret_fd = fd;
+        return 0;
+}
+
+/* ---- What it is asked ---- */
+
+static int set_text(json_t *line, const char *name, const char *value)
+{
+        return value && json_object_set_new(line, name, json_string(value)) < 0 ? rv_raise(-EINVAL) : 0;
+}
+
+static int set_number(json_t *line, const char *name, uint64_t value)
+{
+        return value && json_object_set_new(line, name, json_integer((json_int_t)value)) < 0 ? rv_raise(-ENOMEM) : 0;
+}
+
+static int write_line(const struct rv_fetch_request *q, char **ret)
+{
+        _cleanup_(rv_json_unrefp) json_t *line = json_pack("{s:s, s:s}", "id", "1", "method", q->method);
+        json_t *headers = json_array();
+        char *text;
+        int r = line && headers ? 0 : rv_raise(-ENOMEM);
+
+        for (size_t i = 0; i < q->n_headers && r == 0; i++)
+                r = json_array_append_new(headers, json_string(q->headers[i])) < 0 ? rv_raise(-EINVAL) : 0;
+        if (json_object_set_new(line, "headers", headers) < 0 && r == 0)
+                r = rv_raise(-ENOMEM);
+        if (r == 0)
+                r = set_text(line, "url", q->url);
+        if (r == 0)
+                r = set_text(line, "ca", q->ca);
+        if (r == 0)
+                r = set_text(line, "proxy", q->proxy);
+        if (r == 0)
+                r = set_number(line, "body_bytes", q->body_bytes);
+        if (r == 0)
+                r = set_number(line, "max_bytes", q->max_bytes);
+        if (r == 0)
+                r = set_number(line, "timeout_ms", RV_MIN(RV_MAX(q->timeout_ms, (uint64_t)1), (uint64_t)RV_FETCH_TIMEOUT_MS_MAX));
+        if (r < 0)
+                return rv_trace(r);
+        text = json_dumps(line, JSON_COMPACT);
+        if (!text)
+                return rv_raise(-ENOMEM);
+        *ret = text;
+        return 0;
+}
+
+/* ---- What it answers ---- */
+
+static int fault(struct rv_error *err, const char *what)
+{
+        return rv_error_set(err, rv_raise(-EPROTO), "the helper " HELPER " gave an answer that %s", what);
+}
+
+static int read_error(const json_t *error, struct rv_fetch_answer *ret, struct rv_error *err)
+{
+        const char *code = rv_json_get_string(error, "code", "");
+
+        for (int i = RV_FETCH_OK + 1; i < _RV_FETCH_CODE_MAX; i++) {
+                if (strcmp(code_names[i], code) != 0)
+                        continue;
+                ret->code = (enum rv_fetch_code)i;
+                rv_text_copy(ret->message, sizeof(ret->message), rv_json_get_string(error, "message", ""));
+                return 0;
+        }
+        return fault(err, "has an unknown code");
+}
+
+static int read_headers(json_t *headers, struct rv_error *err)
+{
+        const char *name;
+        json_t *value;
+
+        if (!json_is_object(headers))
+                return fault(err, "has no headers");
+        json_object_foreach(headers, name, value)
+                if (!json_is_string(value))
+                        return fault(err, "has headers that are no texts");
+        return 0;
+}
+
+static int read_success(const json_t *line, const char *body, size_t n, size_t max_bytes, struct rv_fetch_answer *ret,
+        struct rv_error *err)
+{
+        const json_t *status = json_object_get(line, "status"), *bytes = json_object_get(line, "bytes");
+        json_t *headers = json_object_get(line, "headers");
+        int r;
+
+        if (!json_is_integer(status) || json_integer_value(status) < 100 || json_integer_value(status) > 999)
+                return fault(err, "has no status");
+        if (!json_is_integer(bytes) || json_integer_value(bytes) < 0 || (uint64_t)json_integer_value(bytes) != n ||
+                n > max_bytes)
+                return fault(err, "is longer or shorter than it says");
+        r = read_headers(headers, err);
+        if (r < 0)
+                return r;
+        if (n && rv_buf_append(&ret->body, body, n) < 0)
+                return rv_error_set(err, rv_raise(-ENOMEM), "out of memory for an answer of %zu bytes", n);
+        ret->status = (int)json_integer_value(status);
+        ret->headers = json_incref(headers);
+        return 0;
+}
+
+int rv_fetch_answer_read(const char *text, size_t n, const char *id, size_t max_bytes, struct rv_fetch_answer *ret,
+        struct rv_error *err)
+{
+        _cleanup_(rv_json_unrefp) json_t *line = NULL;
+        const char *end = n ? memchr(text, '\n', RV_MIN(n, RV_FETCH_ANSWER_BYTES_MAX)) : NULL;
+        struct rv_fetch_answer answer = { 0 };
+        const json_t *error;
+        size_t n_body;
+        int r;
+
+        if (!end)
+                return fault(err, "is no line");
+        n_body = n - (size_t)(end + 1 - text);
+        r = rv_json_read(text, (size_t)(end - text), ANSWER_DEPTH_MAX, &line, NULL);
+        if (r == -ENOMEM)
+                return rv_error_set(err, r, "out of memory for an answer");
+        if (r < 0 || !json_is_object(line))
+                return fault(err, "is no JSON object");
+        if (strcmp(rv_json_get_string(line, "id", ""), id) != 0)
+                return fault(err, "is none to what it was asked");
+        error = json_object_get(line, "error");
+        if (error && n_body)
+                return fault(err, "is longer than it says");
+        r = error ? read_error(error, &answer, err) : read_success(line, end + 1, n_body, max_bytes, &answer, err);
+        if (r < 0)
+                return rv_trace(r);
+        *ret = answer;
+        return 0;
+}
+
+void rv_fetch_answer_fini(struct rv_fetch_answer *answer)
+{
+        json_decref(answer->headers);
+        answer->headers = NULL;
+        rv_buf_fini(&answer->body);
+}
+
+int rv_fetch(int helper_fd, const struct rv_fetch_request *q, struct rv_fetch_answer *ret, struct rv_error *err)
+{
+        static const char *const argv[] = { HELPER, NULL };
+        _cleanup_(rv_freep) char *line = NULL;
+        _cleanup_(rv_child_fini) struct rv_child child = { .exe_fd = helper_fd, .argv = argv };
+        size_t max_bytes = q->max_bytes ? q->max_bytes : RV_FETCH_MAX_BYTES_DEFAULT;
+        struct iovec in[3];
+        char end[512];
+        int r;
+
+        r = write_line(q, &line);
+        if (r < 0)
+                return rv_error_set(err, rv_trace(r), "cannot ask the helper " HELPER ": %s", r == -EINVAL ? "a text is no UTF-8" : strerror(-r));
+        in[0] = (struct iovec){ line, strlen(line) };
+        in[1] = (struct iovec){ "\n", 1 };
+        in[2] = (struct iovec){ (void *)q->body, q->body_bytes };
+        child.in = in;
+        child.n_in = RV_N_ELEMENTS(in);
+        child.out_max = RV_FETCH_ANSWER_BYTES_MAX + max_bytes;
+        child.err_max = COMPLAINT_BYTES_MAX;
+        child.deadline_us = rv_boot_us() + (q->timeout_ms + GRACE_MS) * 1000;
+        r = rv_child_run(&child, err);
+        explicit_bzero(line, strlen(line));     /* it may hold credentials */
+        if (r < 0)
+                return rv_trace(r);
+        if (child.status != 0)
+                return rv_error_set(err, rv_raise(-EPROTO), "the helper " HELPER " %s", rv_child_end_text(&child, end, sizeof(end)));
+        return rv_trace(rv_fetch_answer_read(child.out.data, child.out.size, "1", max_bytes, ret, err));
+}

@@ -1,0 +1,197 @@
+/* Programs run to their end: what they read and say, and when they do not end. */
+#include "base/child.h"
+#include "base/clock.h"
+#include "base/fd.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static int run_shell(struct rv_child *c, const char *script, struct rv_error *err)
+{
+        const char *const argv[] = { "/bin/sh", "-c", script, NULL };
+
+        c->exe_fd = -EBADF;
+        c->argv = argv;
+        c->deadline_us = c->deadline_us ? c->deadline_us : rv_boot_us() + 10000000;
+        return rv_child_run(c, err);
+}
+
+static void goes_through(void **state)
+{
+        size_t n = (size_t)3 << 20;
+        char *much = malloc(n);
+        struct iovec in[] = { { "a", 1 }, { "", 0 }, { much, n } };
+        struct rv_child c = { .in = in, .n_in = 3, .out_max = n + 1, .err_max = 4 };
+
+        (void)state;
+        memset(much, 'x', n);
+        assert_int_equal(run_shell(&c, "cat; echo complaint >&2; exit 7", NULL), 0);
+        assert_int_equal(WEXITSTATUS(c.status), 7);
+        assert_int_equal(c.out.size, n + 1);
+        assert_int_equal(c.out.data[0], 'a');
+        assert_memory_equal(c.out.data + 1, much, n);
+        assert_int_equal(c.err.size, 4);
+        assert_memory_equal(c.err.data, "comp", 4);
+        assert_int_equal(c.n_unread, 0);
+        rv_child_fini(&c);
+        free(much);
+}
+
+static void too_much(void **state)
+{
+        struct rv_child c = { .out_max = 1000 };
+        struct rv_error err = { 0 };
+
+        (void)state;
+        assert_int_equal(run_shell(&c, "yes", &err), -EFBIG);
+        assert_non_null(strstr(err.message, "1000 bytes"));
+        rv_child_fini(&c);
+}
+
+static void too_long(void **state)
+{
+        struct rv_child c = { .out_max = 1000, .deadline_us = rv_boot_us() + 200000 };
+        uint64_t before = rv_boot_us();
+
+        (void)state;
+        assert_int_equal(run_shell(&c, "trap '' TERM INT HUP; while :; do sleep 1; done", NULL), -ETIMEDOUT);
+        assert_true(rv_boot_us() - before < 2000000);
+        rv_child_fini(&c);
+}
+
+/* The whole group is gone, not the shell alone. */
+static void group_ends_too(void **state)
+{
+        struct rv_child c = { .out_max = 1000, .err_max = 100, .deadline_us = rv_boot_us() + 300000 };
+        long pid;
+
+        (void)state;
+        assert_int_equal(run_shell(&c, "sleep 77 & echo $!; wait", NULL), -ETIMEDOUT);
+        pid = strtol(c.out.data, NULL, 10);
+        assert_true(pid > 1);
+        for (int i = 0; i < 100 && kill((pid_t)pid, 0) == 0; i++)
+                usleep(10000);
+        /* Nobody may have reaped it, where there is no init: then it is a zombie. */
+        if (kill((pid_t)pid, 0) == 0) {
+                char path[64];
+                struct rv_buf b = { 0 };
+
+                snprintf(path, sizeof(path), "/proc/%ld/cmdline", pid);
+                assert_int_equal(rv_read_file_at(AT_FDCWD, path, 100, &b), 0);
+                assert_int_equal(b.size, 0);
+                rv_buf_fini(&b);
+        }
+        rv_child_fini(&c);
+}
+
+static void not_waited_for(void **state)
+{
+        struct rv_child c = { .out_max = 1000, .err_max = 1000 };
+        uint64_t before = rv_boot_us();
+
+        (void)state;
+        assert_int_equal(run_shell(&c, "echo said; sleep 5 & exit 0", NULL), 0);
+        assert_true(rv_boot_us() - before < 2000000);
+        assert_int_equal(c.out.size, 5);
+        rv_child_fini(&c);
+}
+
+static void unread_is_told(void **state)
+{
+        char bytes[100000] = { 0 };
+        struct iovec in = { bytes, sizeof(bytes) };
+        struct rv_child c = { .in = &in, .n_in = 1 };
+
+        (void)state;
+        assert_int_equal(run_shell(&c, "head -c 1000 >/dev/null", NULL), 0);
+        assert_true(c.n_unread > 30000 && c.n_unread < 100000);
+        rv_child_fini(&c);
+        in.iov_len = 10;
+        assert_int_equal(run_shell(&c, "exit 0", NULL), 0);
+        assert_int_equal(c.n_unread, 10);
+        rv_child_fini(&c);
+}
+
+static void cannot_start(void **state)
+{
+        static const char *const argv[] = { "/no/such/program", NULL }, *const directory[] = { "/", NULL };
+        struct rv_child c = { .exe_fd = -EBADF, .argv = argv, .deadline_us = rv_boot_us() + 5000000 };
+        struct rv_error err = { 0 };
+
+        (void)state;
+        assert_int_equal(rv_child_run(&c, &err), -ENOENT);
+        assert_string_equal(err.message, "cannot run /no/such/program: No such file or directory");
+        rv_child_fini(&c);
+        c.argv = directory;
+        assert_int_equal(rv_child_run(&c, NULL), -EACCES);
+        rv_child_fini(&c);
+}
+
+static void by_descriptor(void **state)
+{
+        static const char *const argv[] = { "anything", NULL };
+        struct rv_child c = { .exe_fd = open("/bin/pwd", O_PATH | O_CLOEXEC), .argv = argv, .out_max = 100, .deadline_us = rv_boot_us() + 5000000 };
+
+        (void)state;
+        assert_int_equal(rv_child_run(&c, NULL), 0);
+        assert_memory_equal(c.out.data, "/\n", 2);
+        rv_child_fini(&c);
+        close(c.exe_fd);
+}
+
+static void signals_are_at_their_defaults(void **state)
+{
+        struct rv_child c = { .out_max = 4096 };
+        struct sigaction old;
+
+        (void)state;
+        sigaction(SIGPIPE, NULL, &old);
+        signal(SIGPIPE, SIG_IGN);
+        assert_int_equal(run_shell(&c, "grep -E 'SigIgn|SigBlk|NoNewPrivs' /proc/self/status", NULL), 0);
+        sigaction(SIGPIPE, &old, NULL);
+        assert_non_null(strstr(c.out.data, "SigIgn:\t0000000000000000"));
+        assert_non_null(strstr(c.out.data, "SigBlk:\t0000000000000000"));
+        assert_non_null(strstr(c.out.data, "NoNewPrivs:\t1"));
+        rv_child_fini(&c);
+}
+
+static void end_in_words(void **state)
+{
+        struct rv_child c = { .err_max = 1000 };
+        char text[64], small[12];
+
+        (void)state;
+        assert_int_equal(run_shell(&c, "printf 'bad \\033[31m\\377\\nmore' >&2; exit 3", NULL), 0);
+        assert_string_equal(rv_child_end_text(&c, text, sizeof(text)), "ended with status 3: bad ?[31m?");
+        assert_string_equal(rv_child_end_text(&c, small, sizeof(small)), "ended with ");
+        rv_child_fini(&c);
+        assert_int_equal(run_shell(&c, "kill -9 $$", NULL), 0);
+        assert_string_equal(rv_child_end_text(&c, text, sizeof(text)), "was ended by signal 9");
+        rv_child_fini(&c);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(goes_through),
+                cmocka_unit_test(too_much),
+                cmocka_unit_test(too_long),
+                cmocka_unit_test(group_ends_too),
+                cmocka_unit_test(not_waited_for),
+                cmocka_unit_test(unread_is_told),
+                cmocka_unit_test(cannot_start),
+                cmocka_unit_test(by_descriptor),
+                cmocka_unit_test(signals_are_at_their_defaults),
+                cmocka_unit_test(end_in_words),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

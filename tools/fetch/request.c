@@ -1,0 +1,212 @@
+#include "request.h"
+
+#include <string.h>
+#include <strings.h>
+
+#define DEPTH_MAX 2u
+#define URL_BYTES_MAX ((size_t)8192)
+#define HEADERS_MAX ((size_t)64)
+#define HEADER_BYTES_MAX ((size_t)8192)
+#define PATH_BYTES_MAX ((size_t)4095)
+#define TOKEN "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+static const char *const methods[] = { [FETCH_GET] = "GET", [FETCH_HEAD] = "HEAD", [FETCH_POST] = "POST", [FETCH_PUT] = "PUT" };
+
+const char *fetch_method_name(enum fetch_method method)
+{
+        return methods[method];
+}
+
+static bool is_printable(const char *s)
+{
+        for (; *s; s++)
+                if (*s <= 0x20 || *s >= 0x7f)
+                        return false;
+        return true;
+}
+
+/* ---- What makes the line usable at all ---- */
+
+static int take_frame(struct fetch_request *q, struct rv_error *err)
+{
+        const char *id = rv_json_get_string(q->line, "id", "");
+        const json_t *bytes = json_object_get(q->line, "body_bytes");
+
+        if (!*id || strlen(id) >= sizeof(q->id) || !is_printable(id))
+                return rv_error_set(err, rv_raise(-EPROTO), "a request needs an id of 1 to 64 printable ASCII characters");
+        memcpy(q->id, id, strlen(id) + 1);
+        if (!bytes)
+                return 0;
+        if (!json_is_integer(bytes) || json_integer_value(bytes) < 0 ||
+                json_integer_value(bytes) > (json_int_t)RV_FETCH_BODY_BYTES_MAX)
+                return rv_error_set(err, rv_raise(-EPROTO), "body_bytes of request %s has to be a number from 0 to %zu", id, RV_FETCH_BODY_BYTES_MAX);
+        q->body_bytes = (size_t)json_integer_value(bytes);
+        return 0;
+}
+
+/* ---- The members ---- */
+
+static int take_method(struct fetch_request *q, const json_t *value, struct rv_error *err)
+{
+        for (size_t i = 0; json_is_string(value) && i < RV_N_ELEMENTS(methods); i++) {
+                if (strcmp(json_string_value(value), methods[i]) != 0)
+                        continue;
+                q->method = (enum fetch_method)i;
+                return 0;
+        }
+        return rv_error_set(err, FETCH_E_USAGE, "method has to be GET, HEAD, POST or PUT");
+}
+
+static int take_url(const char **ret, const char *name, const json_t *value, struct rv_error *err)
+{
+        const char *s = json_is_string(value) ? json_string_value(value) : "";
+
+        if ((strncmp(s, "http://", 7) != 0 && strncmp(s, "https://", 8) != 0) || strlen(s) > URL_BYTES_MAX || !is_printable(s))
+                return rv_error_set(err, FETCH_E_USAGE, "%s has to begin with http:// or https://, in printable ASCII of at most %zu characters", name,
+                                    URL_BYTES_MAX);
+        *ret = s;
+        return 0;
+}
+
+/* What belongs to the transport is the helper's: with it a caller could make two requests of one, or ask for more than is bounded. */
+static bool is_transports(const char *name, size_t n)
+{
+        static const char *const names[] = { "accept-encoding", "connection", "content-length", "expect", "host", "keep-alive",
+                                             "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
+                                             "user-agent" };
+
+        for (size_t i = 0; i < RV_N_ELEMENTS(names); i++)
+                if (strlen(names[i]) == n && strncasecmp(name, names[i], n) == 0)
+                        return true;
+        return false;
+}
+
+static const char *judge_header(const json_t *value)
+{
+        const char *s = json_is_string(value) ? json_string_value(value) : "";
+        size_t n = strspn(s, TOKEN);
+
+        if (!n || s[n] != ':' || strlen(s) > HEADER_BYTES_MAX)
+                return "has to be a text \"Name: value\" of at most 8192 bytes";
+        if (is_transports(s, n))
+                return "belongs to the transport";
+        s += n + 1;
+        for (const char *p = s; *p; p++)
+                if (((unsigned char)*p < 0x20 && *p != '\t') || *p == 0x7f)
+                        return "has a control character in its value";
+        return s[strspn(s, " \t")] ? NULL : "has no value";
+}
+
+static int take_headers(struct fetch_request *q, const json_t *value, struct rv_error *err)
+{
+        const json_t *header;
+        size_t i;
+
+        if (!json_is_array(value) || json_array_size(value) > HEADERS_MAX)
+                return rv_error_set(err, FETCH_E_USAGE, "headers has to be a list of at most %zu texts", HEADERS_MAX);
+        json_array_foreach((json_t *)value, i, header) {
+                const char *why = judge_header(header);
+
+                if (why)
+                        return rv_error_set(err, FETCH_E_USAGE, "header %zu %s", i, why);
+        }
+        q->headers = value;
+        return 0;
+}
+
+static int take_ca(struct fetch_request *q, const json_t *value, struct rv_error *err)
+{
+        const char *s = json_is_string(value) ? json_string_value(value) : "";
+
+        if (*s != '/' || strlen(s) > PATH_BYTES_MAX)
+                return rv_error_set(err, FETCH_E_USAGE, "ca has to be an absolute path");
+        q->ca = s;
+        return 0;
+}
+
+static int take_number(uint64_t *ret, const char *name, const json_t *value, uint64_t max, struct rv_error *err)
+{
+        if (!json_is_integer(value) || json_integer_value(value) < 1 || (uint64_t)json_integer_value(value) > max)
+                return rv_error_set(err, FETCH_E_USAGE, "%s has to be a number from 1 to %llu", name, (unsigned long long)max);
+        *ret = (uint64_t)json_integer_value(value);
+        return 0;
+}
+
+static int take_member(struct fetch_request *q, const char *name, const json_t *value, struct rv_error *err)
+{
+        uint64_t number = 0;
+        int r;
+
+        if (strcmp(name, "id") == 0 || strcmp(name, "body_bytes") == 0)
+                return 0;
+        if (strcmp(name, "method") == 0)
+                return take_method(q, value, err);
+        if (strcmp(name, "url") == 0)
+                return take_url(&q->url, "url", value, err);
+        if (strcmp(name, "proxy") == 0)
+                return take_url(&q->proxy, "proxy", value, err);
+        if (strcmp(name, "headers") == 0)
+                return take_headers(q, value, err);
+        if (strcmp(name, "ca") == 0)
+                return take_ca(q, value, err);
+        if (strcmp(name, "max_bytes") == 0) {
+                r = take_number(&number, name, value, RV_FETCH_MAX_BYTES_MAX, err);
+                q->max_bytes = r ? q->max_bytes : (size_t)number;
+                return r;
+        }
+        if (strcmp(name, "timeout_ms") == 0) {
+                r = take_number(&number, name, value, RV_FETCH_TIMEOUT_MS_MAX, err);
+                q->timeout_ms = r ? q->timeout_ms : (uint32_t)number;
+                return r;
+        }
+        return rv_error_set(err, FETCH_E_USAGE, "a request has no member of that name; it may have id url method headers body_bytes max_bytes timeout_ms ca proxy");
+}
+
+static int take_members(struct fetch_request *q, struct rv_error *err)
+{
+        const char *name;
+        json_t *value;
+        int r = 0;
+
+        json_object_foreach(q->line, name, value) {
+                r = take_member(q, name, value, err);
+                if (r)
+                        return r;
+        }
+        if (!q->url)
+                return rv_error_set(err, FETCH_E_USAGE, "a request needs a url");
+        if (q->body_bytes && q->method != FETCH_POST && q->method != FETCH_PUT)
+                return rv_error_set(err, FETCH_E_USAGE, "%s has no body", methods[q->method]);
+        return 0;
+}
+
+int fetch_request_read(const char *line, size_t n, struct fetch_request *ret, struct rv_error *err)
+{
+        struct fetch_request q = { .max_bytes = RV_FETCH_MAX_BYTES_DEFAULT, .timeout_ms = RV_FETCH_TIMEOUT_MS_DEFAULT };
+        int r;
+
+        if (n > RV_FETCH_LINE_BYTES_MAX)
+                return rv_error_set(err, rv_raise(-EPROTO), "a request line of more than %zu bytes", RV_FETCH_LINE_BYTES_MAX);
+        r = rv_json_read(line, n, DEPTH_MAX, &q.line, NULL);
+        if (r == 0 && !json_is_object(q.line))
+                r = -EINVAL;
+        if (r < 0 && r != -ENOMEM)
+                r = rv_error_set(err, rv_raise(-EPROTO), "a request line is no JSON object, or one nested deeper than %u", DEPTH_MAX);
+        if (r == 0)
+                r = take_frame(&q, err);
+        if (r == 0)
+                r = take_members(&q, err);
+        if (r < 0) {
+                fetch_request_fini(&q);
+                return rv_trace(r);
+        }
+        *ret = q;
+        return r;
+}
+
+void fetch_request_fini(struct fetch_request *q)
+{
+        json_decref(q->line);
+        rv_buf_fini(&q->body);
+        *q = (struct fetch_request){ 0 };
+}
