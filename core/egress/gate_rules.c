@@ -294,15 +294,27 @@ static int read_members(struct rv_gate_rules *rules, const json_t *object, struc
         return rv_trace(r);
 }
 
+/* What jansson says quotes the text, whatever bytes are in it. */
+static int read_json(const char *text, size_t n, json_t **ret, struct rv_error *err)
+{
+        struct rv_error e = { 0 };
+        int r = rv_json_read(text, n, DEPTH_MAX, ret, &e);
+
+        for (char *c = e.message; *c; c++)
+                if (*c < ' ' || *c > '~')
+                        *c = '?';
+        return r < 0 ? rv_error_set(err, r == -ELOOP ? -EINVAL : r, "%s", e.message) : 0;
+}
+
 int rv_gate_rules_read(const char *text, size_t n, struct rv_gate_rules **ret, struct rv_error *err)
 {
         _cleanup_(rv_gate_rules_freep) struct rv_gate_rules *rules = NULL;
         _cleanup_(rv_json_unrefp) json_t *object = NULL;
         int r;
 
-        r = rv_json_read(text, n, DEPTH_MAX, &object, err);
+        r = read_json(text, n, &object, err);
         if (r < 0)
-                return r == -ELOOP ? -EINVAL : rv_trace(r);
+                return rv_trace(r);
         rules = calloc(1, sizeof(*rules));
         if (!rules)
                 return no_memory(err);

@@ -4,10 +4,11 @@
     relay.py GATE DRIVE [WORD…]
 """
 import hashlib
+import os
+import random
 import socket
 import struct
 import time
-
 
 from world import Authority, Dns, Gate, Run, Server, echo, http, main, run
 
@@ -65,6 +66,26 @@ def wait_for_end(s, server):
         server.seen.append("reset")
 
 
+def moody(s, server):
+    """Reads, writes, ends and resets by chance."""
+    for _ in range(random.randrange(6)):
+        what = random.randrange(4)
+        if what == 0:
+            s.settimeout(0.05)
+            try:
+                s.recv(random.choice((1, 100, 65536)))
+            except TimeoutError:
+                pass
+        elif what == 1:
+            s.sendall(bytes(random.choice((1, 1000, 300000))))
+        elif what == 2:
+            s.shutdown(random.choice((socket.SHUT_RD, socket.SHUT_WR)))
+        else:
+            time.sleep(random.random() * 0.02)
+    if random.random() < 0.3:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
 def setup():
     global dns, echo_server, waiting, half, web, tls, slow, ca
     dns, ca = Dns(), Authority()
@@ -77,6 +98,10 @@ def setup():
     Server(FIVE, 7004, reset)
     waiting = Server(FIVE, 7005, wait_for_end)
     tls = Server(FIVE, 443, ca.wrap(echo))
+    for port in (81, 7007, 444):
+        Server(FIVE, port, moody)
+    dns.zone["slow.example.test", "A"] = None
+    dns.zone["private.example.test", "A"] = ["10.0.0.1"]
     slow = Server(FIVE, 7006, lambda s, server: time.sleep(30))
 
 
@@ -161,6 +186,11 @@ def rss(gate):
         return next(int(line.split()[1]) for line in f if line.startswith("VmRSS"))
 
 
+def cpu_s(gate):
+    with open(f"/proc/{gate.process.pid}/stat", encoding="ascii") as f:
+        return sum(int(x) for x in f.read().split()[13:15]) / os.sysconf("SC_CLK_TCK")
+
+
 def test_a_slow_reader_stops_its_writer():
     """Neither direction is taken faster than it is given on: the gate does not grow."""
     gate = Gate()
@@ -233,6 +263,84 @@ print({read(x) for x in s})""")
     assert gate.descriptors() == before, before
     assert evidence["contacts"][0]["connections"] == 30 and evidence["contacts"][0]["bytes_in"] == 30, evidence
     assert r.inside.output() == "{b'!RESET'}\n"
+    gate.close()
+
+
+def test_nothing_spins():
+    """Connections that wait in every state cost no time."""
+    gate = Gate()
+    r = Run(gate, r"""
+held = [dial('example.test', p) for p in (80, 443, 7000, 7001, 7003, 7005, 7006) for _ in range(3)]
+for p, data in ((80, b'GET / HT'), (443, b'\x16\3\1'), (7000, X), (7006, X), (7005, X), (80, request('example.test', extra='Content-Length: 9\r\n'))):
+    for end in (None, socket.SHUT_RD, socket.SHUT_WR):
+        s = dial('example.test', p, data); held.append(s)
+        if end is not None: s.shutdown(end)
+full = dial('example.test', 7006); full.settimeout(0.3); held.append(full)
+try:
+    while True: full.sendall(bytes(65536))
+except TimeoutError: pass
+late = dial('slow.example.test', 7000, X); held.append(late)
+print('there', flush=True); time.sleep(2.5)""")
+    assert r.inside.process.stdout.readline() == "there\n"
+    time.sleep(0.3)
+    before = cpu_s(gate)
+    time.sleep(1.5)
+    used = cpu_s(gate) - before
+    r.finish()
+    assert used <= 0.05, f"{used:.2f} s of 1.5"
+    gate.close()
+
+
+CHAOS = r"""
+import os, random
+random.seed(int(sys.argv[1])); end = time.monotonic() + 4
+hello = b"\x16\3\1\1\0\1\0\0\xfc\3\3" + bytes(32) + b"\0\0\2\x13\1\1\0"
+pieces = [X, b"x", bytes(5000), hello, hello[:9], b"GET / HTTP/1.1\r\n", b"Host: example.test\r\n", b"Host: other.test\r\n", b"\r\n", b"Content-Length: 5\r\n",
+          b"POST / HTTP/1.1\r\nHost: example.test\r\nTransfer-Encoding: chunked\r\n\r\n", b"5\r\nhello\r\n", b"0\r\n\r\n", request("example.test"), request("other.test"), b"PRI * "]
+def one():
+    while time.monotonic() < end:
+        try:
+            s = dial(random.choice(("example.test", "example.test", "slow.example.test", "private.example.test", "198.18.0.1", "10.0.0.1")), random.choice((80, 443, 81, 444, 7000, 7007, 7001, 9, 1)), timeout=0.5)
+            s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for _ in range(random.randrange(8)):
+                what = random.randrange(8)
+                if what < 5: s.sendall(random.choice(pieces))
+                elif what == 5: time.sleep(random.random() * 0.05)
+                elif what == 6: s.settimeout(0.03); s.recv(random.choice((1, 65536)))
+                else: s.shutdown(random.choice((socket.SHUT_RD, socket.SHUT_WR)))
+            if random.random() < 0.3: s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            s.close()
+        except OSError: pass
+def ask_dns():
+    u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    while time.monotonic() < end:
+        u.sendto(os.urandom(random.randrange(60)), ("127.0.0.1", 53)); time.sleep(0.001)
+        try: t = dial("127.0.0.1", 53, os.urandom(random.randrange(40)), 0.2); t.close()
+        except OSError: pass
+threads = [threading.Thread(target=one) for _ in range(40)] + [threading.Thread(target=ask_dns)]
+for t in threads: t.start()
+for t in threads: t.join()
+"""
+
+
+def test_whatever_they_do():
+    """Clients and servers by chance, runs that end in the middle of it: the gate goes on, and keeps nothing."""
+    gate = Gate()
+    before, began = gate.descriptors(), time.monotonic()
+    seed = int(os.environ.get("EGRESS_SEED", began * 1000))
+    print(f"# EGRESS_SEED={seed}", flush=True)
+    runs = [Run(gate, CHAOS, arguments=[str(seed + i)], mode=mode, **rules)
+            for i, (mode, rules) in enumerate((("domains", {}), ("any", {}), ("any", {"deny": ["other.test"], "limits": {"connections": 20}}),
+                                               ("domains", {"limits": {"bytes": 2000000, "idle_ms": 100}})))]
+    time.sleep(2)
+    gate.remove(runs[0].number)
+    gate.remove(runs[2].number)
+    for r in runs[1], runs[3]:
+        r.finish()
+    for r in runs[0], runs[2]:
+        r.inside.output()
+    assert gate.descriptors() <= before + 4, "descriptors are left"      # the resolver's sockets
+    assert run("print(get('http://example.test/'))", gate=gate).text == "five\n"
     gate.close()
 
 

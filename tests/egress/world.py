@@ -107,12 +107,12 @@ def memfd(data):
 class Inside:
     """A process in a network namespace like a run's: its sockets, then a Python program with `code`."""
 
-    def __init__(self, code, mode="tproxy", arguments=()):
+    def __init__(self, code, mode="tproxy", arguments=(), stdin=subprocess.DEVNULL):
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.channel = ours
         theirs.set_inheritable(True)
         self.process = subprocess.Popen([DRIVE, "inside", str(theirs.fileno()), mode, PYTHON, "-I", "-c", CLIENT + code, *arguments],
-                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                        stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                         pass_fds=[theirs.fileno()])
         theirs.close()
         told, self.sockets, _, _ = socket.recv_fds(ours, 1, 8)
@@ -207,9 +207,9 @@ class Result:
 class Run:
     """A run with these rules whose program is `code`; finish() for its result."""
 
-    def __init__(self, gate, code, mode="domains", original="tproxy", arguments=(), **rules):
+    def __init__(self, gate, code, mode="domains", original="tproxy", arguments=(), stdin=subprocess.DEVNULL, **rules):
         self.gate = gate
-        self.inside = Inside(code, original, arguments)
+        self.inside = Inside(code, original, arguments, stdin)
         if mode == "domains":
             rules.setdefault("domains", ["example.test"])
         rules["limits"] = {**LIMITS, **rules.get("limits", {})}
@@ -420,8 +420,8 @@ class Authority:
 
 # ---- Tests ----
 
-def main(names):
-    """Runs setup() and the functions test_* of a test program's globals(), in the world."""
+def enter():
+    """Goes on in the world; elsewhere it starts the program anew there and ends with it. argv: GATE DRIVE …"""
     global GATE, DRIVE
     if os.geteuid() != 0:
         print("1..0 # SKIP needs root")
@@ -433,6 +433,11 @@ def main(names):
             f.flush()
             os.chmod(f.name, 0o644)
             sys.exit(subprocess.run([DRIVE, "world", f.name, PYTHON, *sys.argv], env={**os.environ, "EGRESS_WORLD": "1"}, check=False).returncode)
+
+
+def main(names):
+    """Runs setup() and the functions test_* of a test program's globals(), in the world."""
+    enter()
     wanted, failed, n = sys.argv[3:], 0, 0
     names["setup"]()
     signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #define TURN_PULLS 4           /* reads each way before another connection's turn */
+#define TURN_BYTES 16384       /* fewer than this at once: nothing more is there */
 
 void conn_set_due(struct conn *conn, enum conn_due what, uint64_t after_ms)
 {
@@ -77,9 +78,14 @@ static bool may_read_client(const struct conn *conn)
         return conn->look != LOOK_NOTHING || conn->server_state == SERVER_UP;
 }
 
+static bool is_moving(const struct conn *conn)
+{
+        return conn->state == CONN_OPEN || conn->state == CONN_LATE;
+}
+
 static void pump_up(struct conn *conn)
 {
-        for (int i = 0; i < TURN_PULLS && conn->state < CONN_ANSWERED; i++) {
+        for (int i = 0; i < TURN_PULLS && is_moving(conn); i++) {
                 int64_t n;
 
                 if (!flow_is_empty(&conn->up)) {
@@ -93,6 +99,8 @@ static void pump_up(struct conn *conn)
                 if (conn->look != LOOK_NOTHING) {
                         if (!look_read(conn))
                                 return;
+                        if (flow_is_empty(&conn->up) || conn->server_state != SERVER_UP)
+                                return;
                         continue;
                 }
                 n = flow_pull(&conn->up, conn->client.fd, conn->server.fd, conn->run->gate->chunk);
@@ -105,12 +113,14 @@ static void pump_up(struct conn *conn)
                 conn->up.is_eof = n == 0;
                 conn_touch(conn);
                 dial_count(conn, (uint64_t)n, 0);
+                if (n < TURN_BYTES)
+                        return;
         }
 }
 
 static void pump_down(struct conn *conn)
 {
-        for (int i = 0; i < TURN_PULLS && conn->state < CONN_ANSWERED; i++) {
+        for (int i = 0; i < TURN_PULLS && is_moving(conn); i++) {
                 int64_t n;
 
                 if (!flow_is_empty(&conn->down)) {
@@ -119,7 +129,7 @@ static void pump_down(struct conn *conn)
                         else
                                 conn_touch(conn);
                 }
-                if (conn->state >= CONN_ANSWERED || !may_read_server(conn) || !flow_is_empty(&conn->down))
+                if (!is_moving(conn) || !may_read_server(conn) || !flow_is_empty(&conn->down))
                         return;
                 n = flow_pull(&conn->down, conn->server.fd, conn->client.fd, conn->run->gate->chunk);
                 if (n == -EAGAIN)
@@ -137,6 +147,8 @@ static void pump_down(struct conn *conn)
                 if (may_speak_first(conn))
                         look_pass(conn, "tcp");
                 dial_count(conn, 0, (uint64_t)n);
+                if (n < TURN_BYTES)
+                        return;
         }
 }
 
@@ -186,26 +198,36 @@ static void wait_for_more(struct conn *conn)
                 conn_end(conn, true);
 }
 
+static void step(struct conn *conn, bool is_up, bool is_down)
+{
+        if (is_up && is_moving(conn))
+                pump_up(conn);
+        if (is_down && is_moving(conn))
+                pump_down(conn);
+        if (is_moving(conn))
+                pass_ends(conn);
+        if (is_moving(conn))
+                wait_for_more(conn);
+}
+
 void conn_step(struct conn *conn)
 {
-        if (conn->state < CONN_ANSWERED && conn->state != CONN_REFUSED)
-                pump_up(conn);
-        if (conn->state < CONN_ANSWERED && conn->state != CONN_REFUSED)
-                pump_down(conn);
-        if (conn->state < CONN_ANSWERED && conn->state != CONN_REFUSED)
-                pass_ends(conn);
-        if (conn->state < CONN_ANSWERED && conn->state != CONN_REFUSED)
-                wait_for_more(conn);
+        step(conn, true, true);
+}
+
+void conn_server_ready(struct conn *conn, uint32_t events)
+{
+        step(conn, events & (EPOLLOUT | EPOLLERR | EPOLLHUP), events & (EPOLLIN | EPOLLERR | EPOLLHUP));
 }
 
 static void client_ready(struct watch *watch, uint32_t events)
 {
         struct conn *conn = container_of(watch, struct conn, client);
 
-        if (conn->state == CONN_REFUSED || conn->state == CONN_ANSWERED)
-                deny_read(conn);
+        if (is_moving(conn))
+                step(conn, events & (EPOLLIN | EPOLLERR | EPOLLHUP), events & (EPOLLOUT | EPOLLERR | EPOLLHUP));
         else
-                conn_step(conn);
+                deny_read(conn);
 }
 
 /* ---- Its destination ---- */

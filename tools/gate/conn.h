@@ -101,8 +101,10 @@ static inline bool conn_is_web(const struct conn *conn)
 {
         return conn->port == 80 || conn->port == 443;
 }
-/** conn_step() - go on as far as it goes without waiting, and wait for the rest. Context: the loop. Ownership: may end it. Return: none */
+/** conn_step() - go on in both directions, and wait for the rest. Context: the loop. Ownership: may end it. Return: none */
 void conn_step(struct conn *conn);
+/** conn_server_ready() - the same, with what there is at the server's end. Context: the loop. Ownership: may end it. Return: none */
+void conn_server_ready(struct conn *conn, uint32_t events);
 
 /* ---- look.c ---- */
 /** look_read() - read of the client once and judge. Context: `up` is empty, look is not LOOK_NOTHING. Ownership: may end it. Return: was there something? */

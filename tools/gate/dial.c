@@ -149,7 +149,7 @@ static void server_ready(struct watch *watch, uint32_t events)
                 read_proxy(conn);
                 return;
         default:
-                conn_step(conn);
+                conn_server_ready(conn, events);
         }
 }
 

@@ -11,7 +11,7 @@
 #include "base/buf.h"
 
 #define FLOW_COPIED_BYTES (256u << 10)
-#define FLOW_PIPE_BYTES (1 << 20)        /* asked for; a user's pipes together have a bound of the kernel's */
+#define FLOW_PIPE_BYTES (256 << 10)      /* asked for; a user's pipes together have a bound of the kernel's */
 
 struct flow {
         struct rv_buf out;       /* to be written; bytes before `out_at` are */

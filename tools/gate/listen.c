@@ -2,11 +2,12 @@
 
 #include "base/fd.h"
 #include "conn.h"
+#include "egress/gate_msg.h"
 
 #include <fcntl.h>
 #include <sys/socket.h>
 
-#define TURN_CONNECTIONS 4
+#define TURN_CONNECTIONS 1
 #define REFUSED_AT_ONCE 64
 #define SHORTAGE_MS 50          /* of descriptors or memory: not tried again before */
 
@@ -20,17 +21,17 @@ static void pause_until(struct run *run, uint64_t ms)
 static void refuse_by_spare(struct run *run)
 {
         struct gate *gate = run->gate;
-        int fd, epoll_fd = run->epoll_fd;
+        int fd;
 
         gate->spare_fd = rv_close(gate->spare_fd);
         fd = accept4(run->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd >= 0) {
                 struct watch client;
 
-                watch_init(&client, epoll_fd, fd, NULL);
+                watch_init(&client, run->epoll_fd, fd, NULL);
                 watch_reset(&client);
         }
-        gate->spare_fd = fcntl(epoll_fd, F_DUPFD_CLOEXEC, 0);
+        gate->spare_fd = fcntl(RV_GATE_CHANNEL_FD, F_DUPFD_CLOEXEC, 0);
 }
 
 /* Returns a connection, or -EAGAIN when there is none now, however that came. */

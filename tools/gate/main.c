@@ -8,6 +8,7 @@
  */
 #include "confine.h"
 #include "control.h"
+#include "egress/gate_msg.h"
 #include "own.h"
 #include "resolve.h"
 
@@ -22,6 +23,8 @@ extern char **environ;
 
 /* Resolver options, libuv's own settings: none of it comes from the environment. */
 static char *no_environment[] = { NULL };
+
+static const int ignored[] = { SIGPIPE, SIGINT, SIGQUIT, SIGHUP, SIGTERM };
 
 static struct gate gate;
 
@@ -71,7 +74,9 @@ int main(int argc, char **argv)
                 return 2;
         }
         environ = no_environment;
-        signal(SIGPIPE, SIG_IGN);
+        /* The end of the channel ends it, not who stops everything at once: runs are ended by the loop, in order. */
+        for (size_t i = 0; i < RV_N_ELEMENTS(ignored); i++)
+                signal(ignored[i], SIG_IGN);
         if (start(&err) < 0) {
                 fprintf(stderr, "reeve-gate: %s\n", err.message);
                 return 1;

@@ -11,7 +11,7 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 
-#define TURN_EVENTS 4          /* that a run has before the next run's turn */
+#define TURN_EVENTS 2          /* that a run has before the next run's turn */
 
 static void on_ready(uv_poll_t *poll, int status, int events)
 {
@@ -134,10 +134,10 @@ static void on_closed(uv_handle_t *handle)
 /* Without its connections. */
 static void run_free(struct run *run)
 {
-        watch_close(&run->listener);
-        watch_close(&run->dns_udp4);
-        watch_close(&run->dns_udp6);
-        watch_close(&run->dns_tcp);
+        watch_close_shared(&run->listener);
+        watch_close_shared(&run->dns_udp4);
+        watch_close_shared(&run->dns_udp6);
+        watch_close_shared(&run->dns_tcp);
         rv_gate_rules_free(run->rules);
         rv_synth_free(run->synth);
         rv_evidence_free(run->evidence);

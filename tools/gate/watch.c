@@ -24,11 +24,16 @@ int watch_set(struct watch *watch, uint32_t events)
 
 void watch_close(struct watch *watch)
 {
-        if (watch->fd < 0)
-                return;
-        /* Another process may have the same socket: closing ours would not take it out of the set. */
-        (void)watch_set(watch, 0);
+        watch->waits_for = 0;
         watch->fd = rv_close(watch->fd);
+}
+
+void watch_close_shared(struct watch *watch)
+{
+        /* The kernel takes it out of the set when its last descriptor is closed, and ours is not. */
+        if (watch->fd >= 0)
+                (void)watch_set(watch, 0);
+        watch_close(watch);
 }
 
 void watch_reset(struct watch *watch)

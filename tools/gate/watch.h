@@ -25,7 +25,9 @@ struct watch {
 void watch_init(struct watch *watch, int epoll_fd, int fd, void (*ready)(struct watch *watch, uint32_t events));
 /** watch_set() - wait for these events, level-triggered; 0 for none. Context: the loop. Ownership: none. Return: 0 or -errno */
 int watch_set(struct watch *watch, uint32_t events);
-/** watch_close() - close its descriptor, if it has one. Context: the loop. Ownership: takes the descriptor. Return: none */
+/** watch_close() - close its descriptor, if it has one, which nobody else has. Context: the loop. Ownership: takes the descriptor. Return: none */
 void watch_close(struct watch *watch);
+/** watch_close_shared() - the same for one that another process may have too. Context: the loop. Ownership: takes the descriptor. Return: none */
+void watch_close_shared(struct watch *watch);
 /** watch_reset() - the same; the peer sees a reset. Context: the loop. Ownership: takes the descriptor. Return: none */
 void watch_reset(struct watch *watch);
