@@ -115,17 +115,17 @@ static enum rv_step check_capabilities(struct rv_run *run)
                 json_array_append_new(missing, json_string("packages"));
                 reason = "this build cannot install packages; leave `packages` out";
         }
-        if (run->request->network_mode == RV_NETWORK_REGISTRIES && !has_registry(run)) {
-                json_array_append_new(missing, json_string("network_registries"));
-                reason = run->request->language == RV_LANGUAGE_PYTHON ? "no package index is known for python; set registries.python.index"
-                                                                      : "no package registry is known for javascript; set registries.javascript.index";
-        }
         for (int i = 0; i < RV_CAPABILITY_MAX_; i++) {
                 if (!is_needed(&run->plan, i) || run->manifest.capabilities[i].grade != RV_GRADE_ABSENT)
                         continue;
                 json_array_append_new(missing, json_string(capability_names[i]));
                 if (!reason)
                         reason = run->manifest.capabilities[i].reason;
+        }
+        if (!reason && run->request->network_mode == RV_NETWORK_REGISTRIES && !has_registry(run)) {
+                json_array_append_new(missing, json_string("network_registries"));
+                reason = run->request->language == RV_LANGUAGE_PYTHON ? "no package index is known for python; set registries.python.index"
+                                                                      : "no package registry is known for javascript; set registries.javascript.index";
         }
         if (reason)
                 return refuse_missing(run, run->backend->name, missing, reason);

@@ -212,7 +212,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         w = (struct world){ .gate_fd = -EBADF, .memfd = -EBADF };
         FUZZ_CHECK(rv_gate_client_new(&host, &w.client) == 0);
         open_gate();
-        gate_writes(&(struct fuzz_cursor){ 0 });
+        gate_writes(&(struct fuzz_cursor){ (const uint8_t *)"", 0 });
         while (in.size)
                 act(&in);
         /* However it went: when the gate is gone, everyone was told. */
