@@ -302,7 +302,8 @@ int rv_gate_client_add(struct rv_gate_client *client, const char *rules, size_t 
         if (!served)
                 return rv_raise(-ENOMEM);
         all[0] = memfd;
-        memcpy(all + 1, fds, sizeof(*fds) * n_fds);
+        if (n_fds)
+                memcpy(all + 1, fds, sizeof(*fds) * n_fds);
         m.id = client->n_added + 1;
         r = rv_send_with_fds(client->fd, &m, sizeof(m), all, n_fds + 1);
         if (r < 0) {
