@@ -7,7 +7,7 @@
  * init (backends/common/init.h). So a child can be made ahead, and one made ahead and one made on the spot go
  * the same way. It talks to the spawner on a SOCK_SEQPACKET pair:
  *
- *     spawner: PROCEED, ASSIGN    child: JOINED, READY, or FAILED at any time
+ *     spawner: PROCEED, ASSIGN    child: JOINED, NETWORK if it has one, READY, or FAILED at any time
  *
  * Everything here runs in a single-threaded process between clone and exec.
  */
@@ -27,12 +27,15 @@ enum ns_message_kind {
         NS_ASSIGN,           /* spawner: this is your run; carries the descriptors of enum rv_spawn_fd */
         NS_READY,            /* child: the sandbox stands; carries a descriptor of RV_BOX */
         NS_FAILED,           /* child: `step` failed; I am gone */
+        NS_NETWORK,          /* child: the network stands; carries its sockets, in the order of enum rv_netns_socket */
 };
 
 struct ns_message {
         uint32_t kind;
         int32_t fault_errno;             /* with FAILED */
         uint32_t language, memory_mib;   /* with ASSIGN */
+        uint32_t network;                /* with ASSIGN: enum rv_plan_network; with NETWORK: enum rv_netns_mode */
+        uint32_t is_network_fault;       /* with FAILED: it is this host's network that cannot be had */
         char step[64];
 };
 
@@ -43,6 +46,7 @@ struct ns_child {
         bool has_own_uid;                    /* PID 1 is uid 0 of the namespace; else it is the program's uid */
         struct rv_init init;                 /* filled when it is assigned */
         int payload_fd;
+        bool has_network;
 };
 
 /** ns_child_main() - be the child. Context: just cloned. Ownership: takes all. Return: never */

@@ -38,6 +38,8 @@ struct rv_spawn_client {
         size_t answer_bytes;    /* 0: none is awaited */
         void (*answer_cb)(void *arg, const void *answer);
         void *answer_arg;
+        rv_spawn_gate_cb gate_cb;
+        void *gate_arg;
 };
 
 static struct spawn *find(struct rv_spawn_client *client, uint64_t id)
@@ -91,17 +93,70 @@ static void lose(struct rv_spawn_client *client)
         }
 }
 
-static void take_report(struct rv_spawn_client *client, struct rv_spawn_report *report, int take_fd)
+/* The descriptors of one message. */
+struct fds {
+        int items[RV_SPAWN_REPORT_FDS_MAX];
+        size_t n;
+};
+
+static void close_all(struct fds *fds)
+{
+        while (fds->n)
+                rv_close(fds->items[--fds->n]);
+}
+
+static int take_first(struct fds *fds)
+{
+        return fds->n ? fds->items[--fds->n] : -1;
+}
+
+/* What is about the gate, not about a run. */
+static bool take_gate_report(struct rv_spawn_client *client, const struct rv_spawn_report *report, struct fds *fds)
+{
+        bool is_start = report->event.kind == RV_SPAWN_GATE && fds->n == 1;
+
+        if (report->id || (!is_start && report->event.kind != RV_SPAWN_GATE_LOST))
+                return false;
+        if (client->gate_cb)
+                client->gate_cb(client->gate_arg, is_start ? take_first(fds) : -1, report->event.fault_text);
+        return true;
+}
+
+static void take_fds(struct rv_spawn_event *event, struct fds *fds)
+{
+        struct rv_network_sockets *net = &event->network;
+
+        event->result_fd = -1;
+        if (event->kind == RV_SPAWN_HELD && net->n_fds == fds->n) {
+                memcpy(net->fds, fds->items, sizeof(int) * fds->n);
+                fds->n = 0;
+        } else {
+                net->n_fds = 0;
+        }
+        if (event->kind == RV_SPAWN_ENDED && fds->n == 1)
+                event->result_fd = take_first(fds);
+}
+
+static void close_fds_of(struct rv_spawn_event *event)
+{
+        rv_close(event->result_fd);
+        for (uint32_t i = 0; i < event->network.n_fds; i++)
+                rv_close(event->network.fds[i]);
+}
+
+static void take_report(struct rv_spawn_client *client, struct rv_spawn_report *report, struct fds *fds)
 {
         struct spawn *spawn;
 
-        report->event.result_fd = take_fd;
         report->event.fault_step[sizeof(report->event.fault_step) - 1] = 0;
         report->event.fault_text[sizeof(report->event.fault_text) - 1] = 0;
         report->event.result_note[sizeof(report->event.result_note) - 1] = 0;
+        if (take_gate_report(client, report, fds))
+                return;
+        take_fds(&report->event, fds);
         spawn = find(client, report->id);
         if (!spawn || (spawn->is_over && report->event.kind != RV_SPAWN_REMOVED)) {
-                rv_close(take_fd);
+                close_fds_of(&report->event);
                 return;
         }
         if (report->event.kind == RV_SPAWN_FAILED || report->event.kind == RV_SPAWN_ENDED)
@@ -121,19 +176,19 @@ static void on_channel(void *arg, uint32_t events)
 {
         struct rv_spawn_client *client = arg;
         union message m;
-        int fd = -1;
-        size_t n_fds;
+        struct fds fds;
         ssize_t n;
 
         (void)events;
-        n = rv_receive_with_fds(client->fd, &m, sizeof(m), MSG_DONTWAIT, &fd, 1, &n_fds);
+        n = rv_receive_with_fds(client->fd, &m, sizeof(m), MSG_DONTWAIT, fds.items, RV_N_ELEMENTS(fds.items), &fds.n);
         if (n == -EAGAIN || n == -EINTR)
                 return;
         if (n == (ssize_t)sizeof(m.report)) {
-                take_report(client, &m.report, fd);
+                take_report(client, &m.report, &fds);
+                close_all(&fds);
                 return;
         }
-        rv_close(fd);
+        close_all(&fds);
         if (n > 0 && (size_t)n == client->answer_bytes)
                 answer(client, &m);
         else
@@ -155,6 +210,12 @@ int rv_spawn_client_new(const struct rv_host *host, int take_fd, pid_t pid, stru
         }
         *ret = client;
         return 0;
+}
+
+void rv_spawn_client_on_gate(struct rv_spawn_client *client, rv_spawn_gate_cb cb, void *arg)
+{
+        client->gate_cb = cb;
+        client->gate_arg = arg;
 }
 
 static void fill_request(const struct rv_plan *plan, uint64_t id, struct rv_spawn_request *q)

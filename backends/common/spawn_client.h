@@ -17,6 +17,11 @@ struct rv_spawn_client;
 /** rv_spawn_client_new() - serve a channel. Context: loop thread. Ownership: takes @take_fd and the child @pid; borrows @host until close. Return: 0 or -errno (then both are still the caller's) */
 int rv_spawn_client_new(const struct rv_host *host, int take_fd, pid_t pid, struct rv_spawn_client **ret);
 
+/* A gate was started, and @take_fd is its channel; or there is none any more (-1), for the reason @text. */
+typedef void (*rv_spawn_gate_cb)(void *arg, int take_fd, const char *text);
+/** rv_spawn_client_on_gate() - whom to tell of the gate; it is told before the run's HELD that it was started for. Context: loop thread. Ownership: borrows @arg until close. Return: none */
+void rv_spawn_client_on_gate(struct rv_spawn_client *client, rv_spawn_gate_cb cb, void *arg);
+
 /** rv_spawn_client_start() - host service spawn_start. Context: loop thread. Ownership: borrows. Return: 0 or -errno */
 int rv_spawn_client_start(
         struct rv_spawn_client *client, const struct rv_spawn_spec *spec, rv_spawn_cb cb, void *arg, uint64_t *ret_id);

@@ -41,10 +41,18 @@ struct rv_spawn_request {
         uint32_t timeout_s;                      /* the loop ends the run; should it be stopped, the spawner does, later */
 };
 
+/* Beside the kinds of rv_spawn_event_kind, with `id` 0: it is about no run. */
+enum rv_spawn_gate_kind {
+        RV_SPAWN_GATE = 64,     /* the gate was started, for the run that is asked for next: its channel comes along */
+        RV_SPAWN_GATE_LOST,     /* it cannot be started, or it ended; `fault_text` says why */
+};
+
+/* The event's descriptors, result_fd or those of `network`, and a gate's channel travel by SCM_RIGHTS, in their order. */
 struct rv_spawn_report {
         uint64_t id;
-        struct rv_spawn_event event;             /* its result_fd travels by SCM_RIGHTS */
+        struct rv_spawn_event event;
 };
+#define RV_SPAWN_REPORT_FDS_MAX RV_NETWORK_SOCKETS_MAX
 
 #define RV_INIT_GO 'g'
 

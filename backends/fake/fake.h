@@ -49,6 +49,7 @@ struct rv_fake_script {
         const char *on_stop_result;
         int32_t stop_ms;                     /* how long that takes, or RV_FAKE_AT_ONCE */
         int32_t release_ms;                  /* from release() to host->released(), or RV_FAKE_AT_ONCE */
+        int has_no_network;                  /* a run with network gets no sockets; else some within start() */
         int is_unclean;                      /* released() says that something is left */
         const struct rv_manifest *manifest;  /* what can() tells; NULL: everything is enforced */
 

@@ -14,10 +14,6 @@ void ns_manifest_fill(const struct rv_host *host, struct rv_manifest *ret)
         *ret = (struct rv_manifest){ .struct_size = sizeof(*ret), .is_usable = 1, .isolation = "shared-kernel" };
         for (int i = 0; i < RV_CAPABILITY_MAX_; i++)
                 c[i].grade = RV_GRADE_ENFORCED;
-        for (int i = RV_CAPABILITY_network_registries; i <= RV_CAPABILITY_network_any; i++) {
-                c[i].grade = RV_GRADE_ABSENT;
-                rv_text_copy(c[i].reason, sizeof(c[i].reason), "this build has no gate for networked runs; ask for network mode none");
-        }
         if (!host->has_private_uids) {
                 c[RV_CAPABILITY_private_uid].grade = RV_GRADE_APPROXIMATE;
                 rv_text_copy(c[RV_CAPABILITY_private_uid].reason, sizeof(c[0].reason), "an ordinary user has one id to give: PID 1 and the program share "

@@ -1,6 +1,7 @@
 #include "mount.h"
 
 #include "common.h"
+#include "netns.h"
 #include "node_preload.h"
 
 #include <fcntl.h>
@@ -163,7 +164,7 @@ static int make_etc(const char **ret_step)
                 { "./etc/hosts", "127.0.0.1 localhost " NS_HOST_NAME "\n::1 localhost " NS_HOST_NAME "\n" },
                 { "./etc/hostname", NS_HOST_NAME "\n" },
                 { "./etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n" },
-                { "./etc/resolv.conf", "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n" },
+                { "./etc/resolv.conf", RV_NETNS_RESOLV_CONF },
         };
 
         STEP("make /etc", mkdir("./etc", 0755));

@@ -221,6 +221,8 @@ static void on_spawn(void *arg, const struct rv_spawn_event *e)
         case RV_SPAWN_HELD:
                 r->is_held = true;
                 r->seen.memory_limit_bytes = e->memory_limit_bytes;
+                if (e->network.n_fds)
+                        r->host->network(r->host->ctx, r->run, &e->network);
                 if (r->stop)
                         return;
                 r->host->held(r->host->ctx, r->run);

@@ -1,13 +1,15 @@
 #include "mount.h"
 
+#include "common.h"
+#include "netns.h"
+#include "netns_link.h"
+
 #include <fcntl.h>
 #include <linux/keyctl.h>
-#include <net/if.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -17,13 +19,18 @@
 
 #define CHANNEL_FD 3
 
-static _Noreturn void fail(const struct ns_child *c, const char *step, int e)
+static _Noreturn void fail_in(const struct ns_child *c, const char *step, int e, bool is_network)
 {
-        struct ns_message m = { .kind = NS_FAILED, .fault_errno = e < 0 ? -e : e };
+        struct ns_message m = { .kind = NS_FAILED, .fault_errno = e < 0 ? -e : e, .is_network_fault = is_network };
 
         snprintf(m.step, sizeof(m.step), "%s", step);
         (void)send(c->spawner_fd, &m, sizeof(m), MSG_NOSIGNAL);
         _exit(1);
+}
+
+static _Noreturn void fail(const struct ns_child *c, const char *step, int e)
+{
+        fail_in(c, step, e, false);
 }
 
 #define STEP(name, expr)                          \
@@ -120,6 +127,7 @@ static void await_assignment(struct ns_child *c)
                 fail(c, "take the run's descriptors", EBADMSG);
         memcpy(fds, CMSG_DATA(head), sizeof(fds));
         c->payload_fd = fds[RV_SPAWN_FD_PAYLOAD];
+        c->has_network = m.network != RV_PLAN_NETWORK_NONE;
         c->init = (struct rv_init){
                 .control_fd = fds[RV_SPAWN_FD_CONTROL],
                 .stdin_fd = fds[RV_SPAWN_FD_STDIN],
@@ -147,14 +155,27 @@ static void reset_signals(void)
         sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static void bring_up_loopback(const struct ns_child *c)
+/* What makes this namespace a network: the sockets go out and are not kept, and nothing can change them from here on. */
+static void open_network(const struct ns_child *c)
 {
-        struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP };
-        int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        struct ns_message m = { .kind = NS_NETWORK };
+        struct rv_netns net;
+        const char *step = "";
+        int r;
 
-        STEP("open a socket", fd);
-        STEP("bring up lo", ioctl(fd, SIOCSIFFLAGS, &request));
-        close(fd);
+        if (!c->has_network)
+                return;
+        r = rv_netns_open_best(RV_NETNS_TPROXY, &net, &step);
+        if (r < 0)
+                fail_in(c, step, r, true);
+        m.network = net.mode;
+        r = rv_send_with_fds(c->spawner_fd, &m, sizeof(m), net.fds, net.n_fds);
+        if (r < 0)
+                fail(c, "hand out the network's sockets", r);
+        rv_netns_close(&net);
+        r = rv_netns_drop_capabilities();
+        if (r < 0)
+                fail(c, "give up the network's capabilities", r);
 }
 
 /* The program's file, owned by the program: it may change or delete it. */
@@ -220,9 +241,12 @@ _Noreturn void ns_child_main(struct ns_child *c)
         r = ns_mount_root(c, &step);
         if (r < 0)
                 fail(c, step, r);
-        bring_up_loopback(c);
+        r = rv_netns_loopback_up();
+        if (r < 0)
+                fail(c, "bring up lo", r);
 
         await_assignment(c);
+        open_network(c);
         r = ns_mount_assign(c, &step);
         if (r < 0)
                 fail(c, step, r);

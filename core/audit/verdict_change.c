@@ -87,6 +87,33 @@ static const json_t *network_item(const json_t *verdict, size_t i, const char *d
         return is(entry, "item", domain) ? entry : NULL;
 }
 
+static bool has_port(const json_t *ports, const json_t *port)
+{
+        const json_t *item;
+        size_t i;
+
+        json_array_foreach(ports, i, item)
+                if (json_equal(item, port))
+                        return true;
+        return false;
+}
+
+/* Does @now let a port through that @before does not? Without a list every port is. */
+static bool lets_more_ports(const json_t *before, const json_t *now)
+{
+        const json_t *item;
+        size_t i;
+
+        if (!before)
+                return false;
+        if (!now)
+                return true;
+        json_array_foreach(now, i, item)
+                if (!has_port(before, item))
+                        return true;
+        return false;
+}
+
 /* The first item of each direction tells for all of them. */
 static void tell_network(struct telling *t)
 {
@@ -97,15 +124,18 @@ static void tell_network(struct telling *t)
         json_array_foreach(json_object_get(t->facts, "network"), i, item) {
                 const char *domain = rv_json_get_string(item, "domain", "");
                 const json_t *before = network_item(t->before, i, domain), *now = network_item(t->now, i, domain);
+                const json_t *ports_before = json_object_get(before, "ports"), *ports_now = json_object_get(now, "ports");
                 bool was = is(before, "effect", "allow"), is_now = is(now, "effect", "allow");
+                bool is_widened = was ? is_now && lets_more_ports(ports_before, ports_now) : is_now;
+                bool is_narrowed = was && (!is_now || lets_more_ports(ports_now, ports_before));
                 struct rv_verdict_change change = {
-                        .change = is_now ? RV_CHANGE_WIDEN : RV_CHANGE_NARROW, .section = "network",
+                        .change = is_widened ? RV_CHANGE_WIDEN : RV_CHANGE_NARROW, .section = "network",
                         .rule_before = rv_json_get_string(before, "rule", ""), .rule_now = rv_json_get_string(now, "rule", ""),
                         .before = "", .now = "",
                 };
-                bool *is_seen = is_now ? &is_wider : &is_narrower;
+                bool *is_seen = is_widened ? &is_wider : &is_narrower;
 
-                if (was == is_now || *is_seen || is(item, "mode", "none"))
+                if ((!is_widened && !is_narrowed) || *is_seen || is(item, "mode", "none"))
                         continue;
                 *is_seen = true;
                 tell(t, &change);

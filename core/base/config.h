@@ -73,6 +73,9 @@ struct rv_config_sink {
         unsigned line;                      /* where `audit.sink` stands; 0 if it does not */
 };
 
+/* X(name): what one run's network is bounded by, of egress.limits. */
+#define RV_CONFIG_EGRESS_LIMITS(X) X(connections) X(connections_per_s) X(bytes) X(idle_ms) X(names) X(dns_per_s)
+
 struct rv_config {
         const char *file;                   /* as it was named; "" if built in */
         const char *text;                   /* the file's bytes; a NUL follows */
@@ -93,6 +96,11 @@ struct rv_config {
         struct {
                 struct rv_config_pairs resolve;
                 struct rv_config_list deny;
+                struct {
+#define X(name) uint64_t name;
+                        RV_CONFIG_EGRESS_LIMITS(X)
+#undef X
+                } limits;
         } egress;
         struct rv_config_registries registries;
         struct {

@@ -76,6 +76,18 @@
           "host names and the addresses to use for them") \
         X("egress.deny",                 DENIED,        IN_ROOT(egress.deny),           NULL, \
           "domain names, addresses and networks that no run may reach") \
+        X("egress.limits.connections",   CONNECTIONS,   IN_ROOT(egress.limits.connections), "256", \
+          "connections of one run that are open at once") \
+        X("egress.limits.connections_per_s", RATE,      IN_ROOT(egress.limits.connections_per_s), "100", \
+          "connections of one run in a second; as many may come at once") \
+        X("egress.limits.bytes",         SIZE,          IN_ROOT(egress.limits.bytes),   NULL, \
+          "what one run may move over its network, both ways together; without it there is no such bound") \
+        X("egress.limits.idle",          IDLE,          IN_ROOT(egress.limits.idle_ms), "120s", \
+          "how long a connection may be without a byte; then it is ended") \
+        X("egress.limits.names",         NAMES,         IN_ROOT(egress.limits.names),   "4096", \
+          "names that one run may look up") \
+        X("egress.limits.dns_per_s",     RATE,          IN_ROOT(egress.limits.dns_per_s), "200", \
+          "DNS questions of one run in a second; as many may come at once") \
         X("registries.*",                EACH_REGISTRY, IN_ROOT(registries),            NULL, \
           "the package registry of a language, `python` or `javascript`") \
         X("registries.*.index",          URL,           IN_REGISTRY(index),             NULL, \

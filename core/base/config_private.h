@@ -37,6 +37,10 @@ enum rv_config_type {
         RV_CONFIG_SINK,
         RV_CONFIG_BOOL,
         RV_CONFIG_BEHIND,
+        RV_CONFIG_CONNECTIONS,
+        RV_CONFIG_RATE,
+        RV_CONFIG_NAMES,
+        RV_CONFIG_IDLE,
 };
 
 enum rv_config_in {

@@ -94,6 +94,14 @@ static const char *set_scalar(struct rv_config_parser *p, const struct rv_config
                 return rv_config_read_segment(text, field);
         case RV_CONFIG_PIDS:
                 return rv_config_read_pids(text, field);
+        case RV_CONFIG_CONNECTIONS:
+                return rv_config_read_connections(text, field);
+        case RV_CONFIG_RATE:
+                return rv_config_read_rate(text, field);
+        case RV_CONFIG_NAMES:
+                return rv_config_read_names(text, field);
+        case RV_CONFIG_IDLE:
+                return rv_config_read_idle(text, field);
         case RV_CONFIG_CPUS:
                 return rv_config_read_cpus(text, field);
         case RV_CONFIG_SINK:
@@ -111,9 +119,24 @@ static const char *set_scalar(struct rv_config_parser *p, const struct rv_config
         }
 }
 
+static bool is_count_key(const struct rv_config_key *key)
+{
+        return key->type == RV_CONFIG_PIDS || key->type == RV_CONFIG_CONNECTIONS || key->type == RV_CONFIG_RATE ||
+                key->type == RV_CONFIG_NAMES;
+}
+
 static bool is_number_key(const struct rv_config_key *key)
 {
-        return key->type == RV_CONFIG_PIDS || key->type == RV_CONFIG_CPUS;
+        return is_count_key(key) || key->type == RV_CONFIG_CPUS;
+}
+
+/* As the default is written, or as others of its kind are. */
+static const char *example_of_unit(const struct rv_config_key *key)
+{
+        bool has_unit = key->type == RV_CONFIG_DURATION || key->type == RV_CONFIG_IDLE || key->type == RV_CONFIG_SIZE ||
+                key->type == RV_CONFIG_SEGMENT;
+
+        return has_unit && !key->otherwise ? "512MiB" : has_unit ? key->otherwise : NULL;
 }
 
 static int refuse_kind(struct rv_config_parser *p, const struct rv_config_key *key, const struct rv_yaml_node *node)
@@ -126,9 +149,8 @@ static int refuse_kind(struct rv_config_parser *p, const struct rv_config_key *k
                 break;
         case RV_YAML_INTEGER:
         case RV_YAML_REAL:
-                if (key->type == RV_CONFIG_DURATION || key->type == RV_CONFIG_SIZE || key->type == RV_CONFIG_SEGMENT)
-                        return rv_config_fail(p, node->line, "%s needs a unit: write it as `%s` is written", key->path,
-                                              key->otherwise);
+                if (example_of_unit(key))
+                        return rv_config_fail(p, node->line, "%s needs a unit: write it as `%s` is written", key->path, example_of_unit(key));
                 cure = is_number_key(key) || key->type == RV_CONFIG_BOOL ? "" : "; quote it if it is meant as text";
                 break;
         case RV_YAML_STRING:
@@ -138,7 +160,7 @@ static int refuse_kind(struct rv_config_parser *p, const struct rv_config_key *k
                 break;
         }
         return rv_config_fail(p, node->line, "%s needs %s, not %s%s", key->path,
-                              key->type == RV_CONFIG_BOOL ? "true or false" : key->type == RV_CONFIG_PIDS ? "a whole number" : is_number_key(key) ? "a number" : "text",
+                              key->type == RV_CONFIG_BOOL ? "true or false" : is_count_key(key) ? "a whole number" : is_number_key(key) ? "a number" : "text",
                               rv_yaml_kind_text(node->kind), cure);
 }
 

@@ -364,6 +364,44 @@ const char *rv_config_read_pids(const char *s, uint32_t *ret_pids)
         return NULL;
 }
 
+static const char *read_count(const char *s, uint64_t most, const char *why, uint64_t *ret)
+{
+        const char *end;
+        uint64_t v;
+
+        if (!read_number(s, most, &v, &end) || *end || v < 1)
+                return why;
+        *ret = v;
+        return NULL;
+}
+
+const char *rv_config_read_connections(const char *s, uint64_t *ret)
+{
+        return read_count(s, 16384, "a whole number from 1 to 16384", ret);
+}
+
+const char *rv_config_read_rate(const char *s, uint64_t *ret)
+{
+        return read_count(s, 1000000, "a whole number from 1 to 1000000", ret);
+}
+
+const char *rv_config_read_names(const char *s, uint64_t *ret)
+{
+        return read_count(s, 4096, "a whole number from 1 to 4096", ret);
+}
+
+const char *rv_config_read_idle(const char *s, uint64_t *ret_ms)
+{
+        const char *why;
+        uint64_t ms;
+
+        why = rv_config_read_duration(s, &ms);
+        if (why || ms < 100 || ms > 86400000)
+                return "a duration from `100ms` to `24h`";
+        *ret_ms = ms;
+        return NULL;
+}
+
 const char *rv_config_read_uid_range(const char *s, uint32_t *ret_first, uint32_t *ret_last)
 {
         uint64_t first, last;

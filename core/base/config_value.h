@@ -49,5 +49,13 @@ const char *rv_config_read_size(const char *text, uint64_t *ret_bytes);
 const char *rv_config_read_cpus(const char *text, uint32_t *ret_milli);
 /** rv_config_read_pids() - 4 to 4194304. Context: any. Ownership: none. Return: see above */
 const char *rv_config_read_pids(const char *text, uint32_t *ret_pids);
+/** rv_config_read_connections() - 1 to 16384. Context: any. Ownership: none. Return: see above */
+const char *rv_config_read_connections(const char *text, uint64_t *ret);
+/** rv_config_read_rate() - 1 to 1000000 a second. Context: any. Ownership: none. Return: see above */
+const char *rv_config_read_rate(const char *text, uint64_t *ret);
+/** rv_config_read_names() - 1 to 4096. Context: any. Ownership: none. Return: see above */
+const char *rv_config_read_names(const char *text, uint64_t *ret);
+/** rv_config_read_idle() - a duration from 100 ms to 24 hours. Context: any. Ownership: none. Return: see above */
+const char *rv_config_read_idle(const char *text, uint64_t *ret_ms);
 /** rv_config_read_uid_range() - `FIRST-LAST`, both included. Context: any. Ownership: none. Return: see above */
 const char *rv_config_read_uid_range(const char *text, uint32_t *ret_first, uint32_t *ret_last);

@@ -3,6 +3,7 @@
 #include "base/child.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/helper.h"
 #include "base/text.h"
 
 #include <fcntl.h>
@@ -31,28 +32,7 @@ const char *rv_fetch_code_name(enum rv_fetch_code code)
 
 int rv_fetch_find(int *ret_fd, struct rv_error *err)
 {
-        static const char *const beside[] = { "../fetch/" HELPER, "../libexec/reeve/" HELPER };
-        char own[4096], path[sizeof(own) + 64];
-        ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
-        const char *slash;
-        int fd;
-
-        own[n > 0 ? n : 0] = 0;
-        slash = strrchr(own, '/');
-        for (size_t i = 0; slash && i < RV_N_ELEMENTS(beside); i++) {
-                snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - own), own, beside[i]);
-                fd = open(path, O_PATH | O_CLOEXEC);
-                if (fd >= 0) {
-                        *ret_fd = fd;
-                        return 0;
-                }
-        }
-        fd = open(RV_LIBEXEC_DIR "/" HELPER, O_PATH | O_CLOEXEC);
-        if (fd < 0)
-                return rv_error_set(err, rv_raise(-errno), "cannot open the helper %s: %s; it is installed with reeve as %s/%s", HELPER, strerror(errno),
-                                    RV_LIBEXEC_DIR, HELPER);
-        *ret_fd = fd;
-        return 0;
+        return rv_trace(rv_helper_find("fetch", HELPER, ret_fd, err));
 }
 
 /* ---- What it is asked ---- */

@@ -123,6 +123,22 @@ static void judge_packages(struct judging *j)
         }
 }
 
+/* The entry of an item that is allowed, with what its rule obliges it to. */
+static json_t *make_network_entry(const struct judgement *g, const char *domain, bool is_denied)
+{
+        json_t *entry = json_pack("{s:s, s:s}", "item", domain, "effect", is_denied ? "deny" : "allow"), *ports;
+
+        if (!entry || is_denied || !g->rule || !g->rule->n_ports)
+                return entry;
+        ports = json_array();
+        for (size_t i = 0; i < g->rule->n_ports; i++)
+                if (json_array_append_new(ports, json_integer(g->rule->ports[i])) < 0)
+                        ports = (json_decref(ports), NULL);
+        if (json_object_set_new(entry, "ports", ports) < 0)
+                entry = (json_decref(entry), NULL);
+        return entry;
+}
+
 static void judge_network(struct judging *j)
 {
         const json_t *network = json_object_get(j->facts, "network"), *item;
@@ -138,8 +154,7 @@ static void judge_network(struct judging *j)
                 snprintf(message, sizeof(message), "no rule of section network allows %s%.253s, and the section's default is to deny",
                         *domain ? "" : "mode ", *domain ? domain : rv_json_get_string(item, "mode", ""));
                 is_denied = deny_if(j, RV_SECTION_NETWORK, &g, domain, pointer_of(j, "network", i, "/network/mode"), message);
-                rv_verdict_add(&j->verdict, j->verdict.network,
-                        json_pack("{s:s, s:s}", "item", domain, "effect", is_denied ? "deny" : "allow"), &f);
+                rv_verdict_add(&j->verdict, j->verdict.network, make_network_entry(&g, domain, is_denied), &f);
                 if (is_over(j))
                         return;
         }

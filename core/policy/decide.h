@@ -11,7 +11,7 @@
  *       "reason":  null | { rule, item, path, message, file, line },
  *       "denials": [ { section, rule, item, message, file, line } ],
  *       "packages":    [ { item, requested, effect: "allow" | "deny" | "undecided", rule, file, line } ],
- *       "network":     [ { item, effect: "allow" | "deny", rule, file, line } ],
+ *       "network":     [ { item, effect: "allow" | "deny", rule, file, line, ports: [N]? } ],
  *       "idempotency": { rule, require_key, file, line },
  *       "backend":     { effect: "allow" | "deny", rule, use, file, line },
  *       "limits":      { "timeout_s": N, "memory_mib": N } }
@@ -24,7 +24,7 @@
  * default those of the `policy { … }` call, for an error those of the Lua line that failed (line 0: the file as
  * a whole). `backend.use` is a backend's name, "tenant", or "" when denied. `limits` are the request's, lowered
  * where policy says so. A package is `undecided` when a rule read what is known only after resolving; that is
- * no denial.
+ * no denial. `ports` is there where the rule that allows has the obligation: ascending, the only ports of that item.
  *
  * An error in a rule is a denial of its item with code `policy_error`, and the other items are still judged. An
  * error in loading, and a spent budget anywhere, end the evaluation: what was not judged is left out of

@@ -12,6 +12,7 @@
 #define RV_RULE_ID_MAX 100       /* bytes */
 #define RV_RULE_TEXT_MAX 1000    /* bytes of a `deny` */
 #define RV_RULE_BACKEND_MAX 64
+#define RV_RULE_PORTS_MAX 64
 #define RV_POLICY_RULES_MAX 1000 /* in one section */
 
 enum rv_section {
@@ -60,6 +61,8 @@ struct rv_rule {
         enum rv_verdict_kind verdict;
         const char *verdict_name;     /* the field: "allow", "deny", … */
         const char *text;             /* of `deny` and `use` */
+        size_t n_ports;               /* of the obligation `ports`; 0: the rule has none */
+        const uint16_t *ports;        /* ascending, no two alike */
         bool is_placed, is_broken;    /* broken: reported already, where findings are collected */
 };
 

@@ -9,12 +9,22 @@
 
 static const char kind;
 
-enum field { FIELD_ID, FIELD_MATCH, FIELD_WHEN, FIELD_ALLOW, FIELD_DENY, FIELD_REQUIRE_KEY, FIELD_USE, _FIELD_MAX };
-static const char *const fields[_FIELD_MAX] = { "id", "match", "when", "allow", "deny", "require_key", "use" };
-static const char field_list[] = "id, match, when, allow, deny, require_key, use";
+enum field {
+        FIELD_ID,
+        FIELD_MATCH,
+        FIELD_WHEN,
+        FIELD_ALLOW,
+        FIELD_DENY,
+        FIELD_REQUIRE_KEY,
+        FIELD_USE,
+        FIELD_PORTS,
+        _FIELD_MAX
+};
+static const char *const fields[_FIELD_MAX] = { "id", "match", "when", "allow", "deny", "require_key", "use", "ports" };
+static const char field_list[] = "id, match, when, allow, deny, require_key, use, ports";
 
-/* What section 4 of the design lets a rule attach, once there are packages and a gate to act on it. */
-static const char *const obligations[] = { "pin", "require_hash", "newest_published", "ports", "allow_source_build" };
+/* What section 4 of the design lets a rule attach, once there are packages to act on. */
+static const char *const obligations[] = { "pin", "require_hash", "newest_published", "allow_source_build" };
 
 struct rv_rule *rv_rule_test(lua_State *L, int index)
 {
@@ -31,7 +41,7 @@ static void check_field(lua_State *L, struct rv_rule *rule, const char *name)
         for (size_t i = 0; i < RV_N_ELEMENTS(obligations); i++) {
                 if (strcmp(name, obligations[i]) != 0)
                         continue;
-                FAULT("rule '%s': '%s' is refused: this build has no package or egress support that could enforce it, and no "
+                FAULT("rule '%s': '%s' is refused: this build has no package support that could enforce it, and no "
                       "obligation is ever ignored", rule->id, name);
                 return;
         }
@@ -61,6 +71,53 @@ static const char *keep_text(lua_State *L, int index, int anchor)
         lua_pushvalue(L, index);
         lua_rawseti(L, anchor, (lua_Integer)lua_rawlen(L, anchor) + 1);
         return lua_tostring(L, index);
+}
+
+static int compare_ports(const void *a, const void *b)
+{
+        return *(const uint16_t *)a - *(const uint16_t *)b;
+}
+
+static size_t count_members(lua_State *L, int index)
+{
+        size_t n = 0;
+
+        for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1))
+                n++;
+        return n;
+}
+
+/* The list is on top of the stack. */
+static void take_ports(lua_State *L, struct rv_rule *rule, int anchor)
+{
+        int list = lua_gettop(L);
+        size_t n = lua_istable(L, list) ? lua_rawlen(L, list) : 0, n_kept = 0;
+        uint16_t *ports;
+
+        if (n < 1 || n > RV_RULE_PORTS_MAX || count_members(L, list) != n) {
+                FAULT("rule '%s': `ports` is a list of 1 to %d ports: ports = { 443 }", rule->id, RV_RULE_PORTS_MAX);
+                return;
+        }
+        ports = lua_newuserdatauv(L, n * sizeof(*ports), 0);
+        lua_rawseti(L, anchor, (lua_Integer)lua_rawlen(L, anchor) + 1);
+        for (size_t i = 0; i < n; i++) {
+                lua_Integer port = lua_rawgeti(L, list, (lua_Integer)i + 1) == LUA_TNUMBER && lua_isinteger(L, -1)
+                        ? lua_tointeger(L, -1)
+                        : 0;
+
+                lua_pop(L, 1);
+                if (port < 1 || port > UINT16_MAX) {
+                        FAULT("rule '%s': a port is a whole number from 1 to 65535", rule->id);
+                        return;
+                }
+                ports[i] = (uint16_t)port;
+        }
+        qsort(ports, n, sizeof(*ports), compare_ports);
+        for (size_t i = 0; i < n; i++)
+                if (!i || ports[i] != ports[i - 1])
+                        ports[n_kept++] = ports[i];
+        rule->ports = ports;
+        rule->n_ports = n_kept;
 }
 
 /* The value of one verdict field is on top of the stack. */
@@ -150,6 +207,8 @@ static void take_field(lua_State *L, struct rv_rule *rule, int anchor)
                 } else {
                         FAULT("rule '%s': `when` is a function of the item and the request", rule->id);
                 }
+        } else if (field == FIELD_PORTS) {
+                take_ports(L, rule, anchor);
         } else if (field > FIELD_WHEN && field < _FIELD_MAX) {
                 take_verdict(L, rule, field, anchor);
         }
@@ -210,5 +269,7 @@ void rv_rule_place(lua_State *L, struct rv_rule *rule, enum rv_section section)
         if (!(verdicts[section] & 1u << rule->verdict))
                 FAULT("rule '%s': '%s' is no verdict of section %s, whose rules have %s", rule->id, rule->verdict_name,
                         rv_section_names[section], allowed[section]);
+        if (rule->n_ports && (section != RV_SECTION_NETWORK || rule->verdict != RV_VERDICT_ALLOW))
+                FAULT("rule '%s': `ports` belongs to a rule of section network that allows", rule->id);
         rv_match_place(L, rule, rv_section_facts[section]);
 }

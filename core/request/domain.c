@@ -95,7 +95,7 @@ static int check_label(const char *label, size_t n, bool is_last, struct rv_faul
         return 0;
 }
 
-static int check_labels(const char *text, size_t n, struct rv_fault *fault)
+static int check_labels(const char *text, size_t n, size_t n_labels_min, struct rv_fault *fault)
 {
         size_t start = 0, n_labels = 0, end;
 
@@ -111,12 +111,12 @@ static int check_labels(const char *text, size_t n, struct rv_fault *fault)
                 if (!dot)
                         break;
         }
-        if (n_labels < 2)
+        if (n_labels < n_labels_min)
                 return FAIL(fault, UNSUPPORTED, "a single label is not taken: write the whole name, such as api.example.com");
         return 0;
 }
 
-int rv_domain_parse(const char *text, size_t n, char ret[RV_DOMAIN_SIZE], struct rv_fault *fault)
+static int parse(const char *text, size_t n, size_t n_labels_min, char ret[RV_DOMAIN_SIZE], struct rv_fault *fault)
 {
         if (n > 0 && check_kind(text, n, fault))
                 return RV_DOMAIN_E_INVALID;
@@ -126,12 +126,32 @@ int rv_domain_parse(const char *text, size_t n, char ret[RV_DOMAIN_SIZE], struct
                 return FAIL(fault, PATTERN, "a domain name is wanted, such as api.example.com");
         if (n >= RV_DOMAIN_SIZE)
                 return FAIL(fault, LENGTH, "the name has %zu characters; at most %d are allowed", n, RV_DOMAIN_SIZE - 1);
-        if (check_labels(text, n, fault))
+        if (check_labels(text, n, n_labels_min, fault))
                 return RV_DOMAIN_E_INVALID;
         for (size_t i = 0; i < n; i++)
                 ret[i] = text[i] >= 'A' && text[i] <= 'Z' ? (char)(text[i] | 0x20) : text[i];
         ret[n] = 0;
         return 0;
+}
+
+int rv_domain_parse(const char *text, size_t n, char ret[RV_DOMAIN_SIZE], struct rv_fault *fault)
+{
+        return parse(text, n, 2, ret, fault);
+}
+
+int rv_domain_parse_host(const char *text, size_t n, char ret[RV_DOMAIN_SIZE], struct rv_fault *fault)
+{
+        return parse(text, n, 1, ret, fault);
+}
+
+bool rv_domain_ends_in_number(const char *text, size_t n)
+{
+        const char *dot;
+
+        if (n > 0 && text[n - 1] == '.')
+                n--;
+        dot = n ? memrchr(text, '.', n) : NULL;
+        return dot ? is_number(dot + 1, (size_t)(text + n - dot - 1)) : is_number(text, n);
 }
 
 bool rv_domain_is_within(const char *name, const char *suffix)

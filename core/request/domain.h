@@ -29,6 +29,25 @@
 int rv_domain_parse(const char *text, size_t n, char ret[RV_DOMAIN_SIZE], struct rv_fault *fault);
 
 /**
+ * rv_domain_parse_host() - the same for a name that a client gave, or an operator: a single label is one too
+ *
+ * Context:   any thread
+ * Ownership: borrows
+ * Return:    as rv_domain_parse()
+ */
+int rv_domain_parse_host(const char *text, size_t n, char ret[RV_DOMAIN_SIZE], struct rv_fault *fault);
+
+/**
+ * rv_domain_ends_in_number() - would a client read this as an IPv4 address, in some spelling? One that it could not
+ *                              read as an address ("a.1") but whose last label is a number is meant too
+ *
+ * Context:   any thread
+ * Ownership: borrows
+ * Return:    as named
+ */
+bool rv_domain_ends_in_number(const char *text, size_t n);
+
+/**
  * rv_domain_is_within() - is @name the same as @suffix or below it, by whole labels from the right?
  * @name:   canonical
  * @suffix: canonical; "example.com" holds itself and "a.example.com", not "notexample.com"

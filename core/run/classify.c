@@ -1,5 +1,7 @@
 #include "run/classify.h"
 
+#include "base/text.h"
+
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -25,6 +27,8 @@ enum fact {
         SETUP_FAILED = 1 << 14,
         MISSING = 1 << 15,          /* the host cannot enforce what the plan asks */
         CONTRADICTION = 1 << 16,    /* an end without a start */
+        STOP_GATE = 1 << 17,
+        GATE_REFUSAL = 1 << 18,
 };
 
 struct judgement {
@@ -112,6 +116,19 @@ static void describe_shutdown(struct judgement *j)
         j->c->phase = j->e->stop_phase;
         say(j, j->facts & NOT_STARTED ? "reeve was shut down before the program started"
                                       : "stopped because reeve was shut down");
+}
+
+static void describe_gate(struct judgement *j)
+{
+        j->c->phase = j->e->stop_phase;
+        j->c->detail.cause = RV_CAUSE_GATE;
+        say(j, "what serves the run's network was lost: %.*s", (int)sizeof(j->e->gate_text) - 64, j->e->gate_text);
+}
+
+static void describe_gate_refusal(struct judgement *j)
+{
+        rv_text_copy(j->c->detail.step, sizeof(j->c->detail.step), "serve the network");
+        say(j, "the run's network cannot be served: %.*s", (int)sizeof(j->e->gate_text) - 64, j->e->gate_text);
 }
 
 /* The backend's own words where it has some, else ours; and the step and errno for both. */
@@ -210,11 +227,14 @@ static const struct row {
         { "killed-timeout", KILLED | STOP_TIMEOUT, 0, RV_CODE_TIMEOUT, UNCERTAIN, describe_timeout },
         { "killed-cancelled", KILLED | STOP_CANCELLED, 0, RV_CODE_CANCELLED, UNCERTAIN, describe_cancelled },
         { "killed-shutdown", KILLED | STOP_SHUTDOWN, 0, RV_CODE_SHUTDOWN, UNCERTAIN, describe_shutdown },
+        { "killed-gate", KILLED | STOP_GATE, NOT_STARTED, RV_CODE_BACKEND_LOST, UNCERTAIN, describe_gate },
         { "killed-output", KILLED | STOP_OUTPUT, 0, RV_CODE_OUTPUT_LIMIT, UNCERTAIN, describe_output },
         /* Nothing was executed that a kill could have ended: that the core gave up is the cause. */
         { "held-timeout", NOT_STARTED | STOP_TIMEOUT, FAULT, RV_CODE_TIMEOUT, false, describe_timeout },
         { "held-cancelled", NOT_STARTED | STOP_CANCELLED, FAULT, RV_CODE_CANCELLED, false, describe_cancelled },
         { "held-shutdown", NOT_STARTED | STOP_SHUTDOWN, FAULT, RV_CODE_SHUTDOWN, false, describe_shutdown },
+        { "held-gate-refused", NOT_STARTED | STOP_GATE | GATE_REFUSAL, FAULT, RV_CODE_BACKEND_FAILED, false, describe_gate_refusal },
+        { "held-gate-lost", NOT_STARTED | STOP_GATE, FAULT, RV_CODE_BACKEND_LOST, false, describe_gate },
         { "host-memory", HOST_MEMORY, 0, RV_CODE_BACKEND_LOST, UNCERTAIN, describe_host_memory },
         { "killed-unasked", KILLED, NOT_STARTED, RV_CODE_BACKEND_LOST, UNCERTAIN, describe_unasked },
         { "exit-nonzero", EXIT_NONZERO, 0, RV_CODE_EXIT_NONZERO, false, describe_exit },
@@ -300,6 +320,7 @@ static uint32_t facts_of_stop(enum rv_stop stop)
         case RV_STOP_CANCELLED: return STOP_CANCELLED;
         case RV_STOP_SHUTDOWN: return STOP_SHUTDOWN;
         case RV_STOP_OUTPUT_LIMIT: return STOP_OUTPUT;
+        case RV_STOP_GATE: return STOP_GATE;
         default: return 0;   /* RV_STOP_MEMORY_LIMIT is believed only with the kernel's counters */
         }
 }
@@ -310,6 +331,8 @@ static uint32_t collect_facts(const struct rv_evidence *e, const struct rv_obser
 
         if (started == RV_STARTED_NO)
                 facts |= NOT_STARTED;
+        if (e->is_gate_refusal)
+                facts |= GATE_REFUSAL;
         if (o->n_oom_kills)
                 facts |= o->is_memory_limit_reached ? MEMORY_LIMIT : HOST_MEMORY;
         /* A kill that took PID 1 along leaves no wait status; an end of another kind came before the kill. */
@@ -371,7 +394,7 @@ int rv_classify(const struct rv_evidence *e, struct rv_classification *ret)
         struct judgement j = { .e = e, .o = e->observation, .c = ret };
         const struct row *row = table;
 
-        if ((unsigned)e->stop > RV_STOP_MEMORY_LIMIT || (unsigned)e->stop_phase >= RV_PHASE_MAX_)
+        if ((unsigned)e->stop > RV_STOP_GATE || (unsigned)e->stop_phase >= RV_PHASE_MAX_)
                 return rv_raise(-EINVAL);
         if (!j.o) {
                 fill_missing(e, &missing);

@@ -16,6 +16,7 @@
 #define RV_CAUSE_WATCHER "watcher_lost"             /* what watched the run is gone, or failed */
 #define RV_CAUSE_NO_REPORT "no_report"              /* it ended, or may have, and nothing tells how */
 #define RV_CAUSE_CONTRADICTION "contradictory_report"
+#define RV_CAUSE_GATE "gate_lost"                   /* what served the run's network is gone */
 #define RV_CAUSE_UNASKED_STOP "unasked_stop"        /* the backend killed it for no reason that the core knows */
 
 struct rv_evidence {
@@ -27,6 +28,9 @@ struct rv_evidence {
         uint32_t stop_limit_ms;          /* RV_STOP_TIMEOUT: the budget of that phase; 0: timeout_s */
         enum rv_stream stop_stream;      /* RV_STOP_OUTPUT_LIMIT: which */
         uint64_t output_ceiling_bytes;
+
+        bool is_gate_refusal;            /* RV_STOP_GATE: the gate is there and does not serve the run */
+        char gate_text[RV_REASON_SIZE];  /* with it: why */
 
         bool was_released;               /* the core called go() */
         bool was_seen_started;           /* the backend called started() */

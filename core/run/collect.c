@@ -4,10 +4,10 @@
 
 #include <unistd.h>
 
-/* The program is over: wait for the rest of what the backend saw, then take the result in. */
+/* The program is over: wait for the rest of what the backend saw, and the gate, then take the result in. */
 enum rv_step rv__run_collect(struct rv_run *run)
 {
-        if (!run->has_seen)
+        if (!run->has_seen || !rv__run_end_network(run))
                 return RV_STEP_WAIT;
         if (run->seen.started != RV_STARTED_NO)
                 rv_result_read(run->seen.result_fd, run->seen.result_note, &run->result);

@@ -44,6 +44,10 @@ enum rv_step rv__run_classify(struct rv_run *run)
                 o->memory_mib = run->request->memory_mib;
         }
         o->network_mode = rv_network_mode_name(run->request->network_mode);
+        o->contacts = run->network.evidence.contacts;
+        o->denials = run->network.evidence.denials;
+        o->n_more_contacts = run->network.evidence.n_more_contacts;
+        o->n_more_denials = run->network.evidence.n_more_denials;
         o->runtime_name = run->tenant->runtime;
         o->backend_name = run->backend ? run->backend->name : NULL;
         o->backend_isolation = run->backend ? run->manifest.isolation : NULL;

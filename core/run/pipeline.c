@@ -154,6 +154,7 @@ void rv_run_free(struct rv_run *run)
         if (!run)
                 return;
         rv__run_key_fini(run);
+        rv__run_network_fini(run);
         rv_request_free(run->request);
         rv_problem_free(run->problem);
         json_decref(run->facts);

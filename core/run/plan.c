@@ -93,6 +93,15 @@ static enum rv_step refuse_missing(struct rv_run *run, const char *backend, json
         return rv__run_refuse(run, RV_CODE_BACKEND_DENIED, RV_PHASE_PLAN, message, json_pack("{s:s, s:o}", "backend", backend, "missing", take_missing));
 }
 
+static bool has_registry(const struct rv_run *run)
+{
+        struct rv_registry *registry = run->core->registries[run->request->language];
+
+        if (registry && run->core->complete_registry)
+                run->core->complete_registry(run->core->registry_arg, registry);
+        return registry && registry->n_hosts;
+}
+
 static enum rv_step check_capabilities(struct rv_run *run)
 {
         json_t *missing = json_array();
@@ -112,6 +121,11 @@ static enum rv_step check_capabilities(struct rv_run *run)
                 json_array_append_new(missing, json_string(capability_names[i]));
                 if (!reason)
                         reason = run->manifest.capabilities[i].reason;
+        }
+        if (!reason && run->request->network_mode == RV_NETWORK_REGISTRIES && !has_registry(run)) {
+                json_array_append_new(missing, json_string("network_registries"));
+                reason = run->request->language == RV_LANGUAGE_PYTHON ? "no package index is known for python; set registries.python.index"
+                                                                      : "no package registry is known for javascript; set registries.javascript.index";
         }
         if (reason)
                 return refuse_missing(run, run->backend->name, missing, reason);

@@ -194,6 +194,19 @@ int rv__record_decision(struct rv_run *run, struct rv_error *err)
         return rv_trace(r);
 }
 
+/* What a run with network reached, as in its outcome; or that this is not known. */
+static json_t *make_network(const struct rv_run *run)
+{
+        const struct rv_network_evidence *e = &run->network.evidence;
+        json_t *network = json_pack("{s:s, s:O?, s:O?, s:I, s:I}", "mode", rv_network_mode_name(run->request->network_mode), "contacts",
+                                    e->contacts, "denials", e->denials, "more_contacts", (json_int_t)e->n_more_contacts, "more_denials",
+                                    (json_int_t)e->n_more_denials);
+
+        if (run->network.is_evidence_lost)
+                json_object_set_new(network, "is_lost", json_true());
+        return network;
+}
+
 static json_t *make_outcome(const struct rv_run *run)
 {
         json_t *body = rv__record_begin(run);
@@ -207,6 +220,8 @@ static json_t *make_outcome(const struct rv_run *run)
         set(body, "started", rv_started_name(o->reason.started));
         json_object_set_new(body, "stdout_bytes", json_integer((json_int_t)run->out.bytes));
         json_object_set_new(body, "stderr_bytes", json_integer((json_int_t)run->err.bytes));
+        if (run->request && run->request->network_mode != RV_NETWORK_NONE)
+                json_object_set_new(body, "network", make_network(run));
         return body;
 }
 

@@ -15,6 +15,8 @@
 
 #include "audit/log.h"
 #include "base/config.h"
+#include "egress/gate_client.h"
+#include "package/registry.h"
 #include "policy/bundle.h"
 #include "request/problem.h"
 #include "run/outcome.h"
@@ -28,6 +30,11 @@ struct rv_core {
         const struct rv_config *config;
         struct rv_log *log;
         struct rv_host *host;
+        struct rv_gate_client *gate;      /* what serves runs with network; or NULL: there is nothing */
+        struct rv_registry *registries[2];   /* by enum rv_language; NULL: not looked for */
+        /* Called for a run that was allowed: what stands in no configuration is asked for, blocking. Or NULL. */
+        void (*complete_registry)(void *arg, struct rv_registry *registry);
+        void *registry_arg;
         struct {
                 const struct rv_backend *backend;
                 void *state;

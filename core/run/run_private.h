@@ -47,6 +47,15 @@ struct rv_run_key {
         uint64_t end_size;
 };
 
+/* What serves the run's network: see network.c. */
+struct rv_run_network {
+        uint64_t gate_id;            /* 0: the gate does not know the run, or any more */
+        bool is_served, has_failed;
+        bool is_over;                /* the gate has had its last word */
+        bool is_evidence_lost;       /* and it was none on what the run reached */
+        struct rv_network_evidence evidence;
+};
+
 struct rv_run {
         struct rv_core *core;
         struct rv_run_input input;
@@ -79,6 +88,8 @@ struct rv_run {
         struct rv_host_timer *timer; /* of the phase's budget */
         struct rv_capture out, err;
         struct rv_observation seen;
+        struct rv_run_network network;
+        bool is_decision_durable;
         bool has_seen, is_held, is_started, is_timed, is_ended, is_answered, is_releasing, is_released;
         struct rv_evidence evidence;
         bool is_refused;             /* `outcome.reason` was made by rv_classification_refuse() */
@@ -108,6 +119,20 @@ enum rv_step rv__run_refuse(
 enum rv_step rv__run_fail(struct rv_run *run, int status, const char *title, const char *detail);
 /** rv__run_end() - have the backend end the run; the first reason stays. Context: loop thread. Ownership: borrows. Return: none */
 void rv__run_end(struct rv_run *run, enum rv_stop why, enum rv_phase phase, uint64_t budget_ms);
+/** rv__run_release() - let the program go, if all that holds it back is done. Context: loop thread. Ownership: borrows. Return: none */
+void rv__run_release(struct rv_run *run);
+
+/** rv__run_on_network() - host service network. Context: loop thread. Ownership: takes the sockets. Return: none */
+void rv__run_on_network(void *ctx, struct rv_run *run, const struct rv_network_sockets *sockets);
+/** rv__run_is_network_ready() - may the program be released, as far as its network goes? Context: loop thread. Ownership: borrows. Return: as named */
+bool rv__run_is_network_ready(const struct rv_run *run);
+/** rv__run_stop_unserved() - end a run whose network cannot be served, also if that was told while the backend began it. Context: loop thread. Ownership: borrows. Return: none */
+void rv__run_stop_unserved(struct rv_run *run);
+/** rv__run_end_network() - nothing of the run is left: have the gate tell what it reached. Context: loop thread, the run was observed. Ownership: borrows. Return: is there nothing to wait for (any more)? */
+bool rv__run_end_network(struct rv_run *run);
+/** rv__run_network_fini() - release; the gate is told, if it knows the run. Context: loop thread. Ownership: takes it. Return: none */
+void rv__run_network_fini(struct rv_run *run);
+
 /** rv__run_set_timer() - call @cb with the run after @ms; replaces the timer before. Context: loop thread. Ownership: none. Return: 0 or -errno */
 int rv__run_set_timer(struct rv_run *run, uint64_t ms, void (*cb)(void *run));
 /** rv__run_clear_timer() - Context: loop thread. Ownership: none. Return: none */

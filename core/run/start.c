@@ -32,9 +32,19 @@ static void on_started(void *ctx, struct rv_run *run, uint64_t boot_us)
                 run->input.started(run->input.ctx, run);
 }
 
+/* It may be over already, and after the observation only release() may follow. */
+void rv__run_release(struct rv_run *run)
+{
+        if (!run->is_decision_durable || !rv__run_is_network_ready(run) || run->evidence.was_released ||
+                run->has_seen || run->evidence.stop)
+                return;
+        run->evidence.was_released = true;
+        run->backend->go(run->backend_state, run->handle);
+}
+
 /*
- * The isolation is built while the decision is made durable: the program is held until both are done. Without
- * a durable decision nothing runs.
+ * The isolation is built, and the run's network, while the decision is made durable: the program is held until all is
+ * done. Without a durable decision nothing runs.
  */
 static enum rv_step begin(struct rv_run *run)
 {
@@ -56,11 +66,9 @@ static enum rv_step begin(struct rv_run *run)
         }
         if (rv__run_set_timer(run, run->core->config->phases.start_ms, on_start_budget) < 0)
                 rv__run_end(run, RV_STOP_SHUTDOWN, RV_PHASE_START, 0);
-        /* It may be over already, and after the observation only release() may follow. */
-        if (!run->has_seen && !run->evidence.stop) {
-                run->evidence.was_released = true;
-                run->backend->go(run->backend_state, run->handle);
-        }
+        run->is_decision_durable = true;
+        rv__run_stop_unserved(run);
+        rv__run_release(run);
         return run->is_started || run->has_seen ? RV_STEP_NEXT : RV_STEP_WAIT;
 }
 
@@ -123,6 +131,7 @@ static void on_released(void *ctx, struct rv_run *run, int is_clean)
 void rv_core_fill_host(struct rv_host *host)
 {
         host->output = on_output;
+        host->network = rv__run_on_network;
         host->held = on_held;
         host->started = on_started;
         host->ended = on_ended;

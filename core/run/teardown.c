@@ -6,6 +6,7 @@ enum rv_step rv__run_teardown(struct rv_run *run)
         void *handle = run->handle;
 
         rv__run_clear_timer(run);
+        rv__run_network_fini(run);
         if (handle) {
                 run->handle = NULL;
                 run->is_released = false;

@@ -77,6 +77,7 @@
 ---@field deny? string packages, network, backend: the reason
 ---@field require_key? boolean idempotency
 ---@field use? string backend: its name, or "tenant"
+---@field ports? integer[] network, with `allow`: the only ports that may be reached
 
 ---@class reeve.Limit
 ---@field max? integer lowers the request's value

@@ -7,7 +7,8 @@
  * alternating pairs whose order is swapped each time: a third program between them would shift costs from one to
  * the other. The ratio is that of the medians; the spread of the pairs' own ratios stands beside it. Then, each
  * in pairs of its own, the same against the bare interpreter (the same absolute file, the run's own environment)
- * and bubblewrap, and the cost of durable records on the disk at hand. State lies on tmpfs but for that row.
+ * and bubblewrap, what a network adds (mode domains; the gate is started for it), and the cost of durable records on
+ * the disk at hand. State lies on tmpfs but for that row.
  * Exit status 1 if --bar is given and a series is above it.
  */
 #include <errno.h>
@@ -30,11 +31,12 @@ struct command {
         const char *name;
         char *argv[ARGS_MAX];
         char *const *envp;
+        const char *input;           /* file of its standard input; NULL: the plain request */
 };
 
 static char *run_env[] = { "PATH=/usr/bin:/bin", "HOME=/tmp", "LANG=C.UTF-8", "TZ=UTC", "PYTHONUNBUFFERED=1", "PYTHONDONTWRITEBYTECODE=1", NULL };
 static char dir[] = "/dev/shm/reeve-cold-XXXXXX", disk_dir[] = "/var/tmp/reeve-cold-XXXXXX";
-static char program[64], view[64], config[64], disk_config[64], request[64];
+static char program[64], view[64], config[64], disk_config[64], request[64], net_request[64];
 
 static void die(const char *what)
 {
@@ -104,7 +106,7 @@ static double series(const char *title, const struct command *a, const struct co
                 for (int k = 0; k < 2; k++) {
                         if (pause_ms)
                                 nanosleep(&pause, NULL);
-                        t[k] = measure(order[k], request);
+                        t[k] = measure(order[k], order[k]->input ? order[k]->input : request);
                 }
                 if (i < 0)
                         continue;       /* warm-up */
@@ -113,10 +115,10 @@ static double series(const char *title, const struct command *a, const struct co
                 ratio[i] = ta[i] / tb[i];
         }
         result = quantile(ta, n, 0.5) / quantile(tb, n, 0.5);
-        printf("%-14s %-10s %6.2f ms (p95 %6.2f)   %-10s %6.2f ms (p95 %6.2f)   ratio %.3f   pairs p25 %.3f p50 %.3f p75 %.3f\n",
+        printf("%-14s %-10s %6.2f ms (p95 %6.2f)   %-10s %6.2f ms (p95 %6.2f)   ratio %.3f   pairs p25 %.3f p50 %.3f p75 %.3f   difference %+.2f ms\n",
                 title, a->name, quantile(ta, n, 0.5), quantile(ta, n, 0.95), b->name, quantile(tb, n, 0.5),
                 quantile(tb, n, 0.95), result, quantile(ratio, n, 0.25), quantile(ratio, n, 0.5),
-                quantile(ratio, n, 0.75));
+                quantile(ratio, n, 0.75), quantile(ta, n, 0.5) - quantile(tb, n, 0.5));
         fflush(stdout);
         return result;
 }
@@ -140,6 +142,7 @@ static void prepare(const char *floor_path)
         chmod(dir, 0755);
         put(program, dir, "program.py", "%s\n", "print(1)");
         put(request, dir, "request.json", "{\"language\":\"python\",\"source\":\"%s\"}", "print(1)");
+        put(net_request, dir, "network.json", "{\"language\":\"python\",\"source\":\"%s\",\"network\":{\"mode\":\"domains\",\"domains\":[\"example.com\"]}}", "print(1)");
         put(config, dir, "reeve.yaml", "state_dir: %s/state\n", dir);
         put(disk_config, dir, "disk.yaml", "state_dir: %s/state\n", disk_dir);
         snprintf(view, sizeof(view), "%s/view", dir);
@@ -181,19 +184,21 @@ int main(int argc, char **argv)
         }
         prepare(floor_path);
         {
-                struct command reeve = { "reeve", { (char *)reeve_path, "run", "--config", config, "--json", "--request", "-", NULL }, run_env };
-                struct command disk = { "reeve/disk", { (char *)reeve_path, "run", "--config", disk_config, "--json", "--request", "-", NULL }, run_env };
-                struct command floor = { "floor", { (char *)floor_path, view, program, NULL }, run_env };
-                struct command bare = { "python3", { "/usr/bin/python3", program, NULL }, run_env };
+                struct command reeve = { "reeve", { (char *)reeve_path, "run", "--config", config, "--json", "--request", "-", NULL }, run_env, NULL };
+                struct command disk = { "reeve/disk", { (char *)reeve_path, "run", "--config", disk_config, "--json", "--request", "-", NULL }, run_env, NULL };
+                struct command net = { "reeve/net", { (char *)reeve_path, "run", "--config", config, "--json", "--request", "-", NULL }, run_env, net_request };
+                struct command floor = { "floor", { (char *)floor_path, view, program, NULL }, run_env, NULL };
+                struct command bare = { "python3", { "/usr/bin/python3", program, NULL }, run_env, NULL };
                 struct command bwrap = { "bwrap", { "/usr/bin/bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", "/usr", "/usr", "--symlink", "usr/bin", "/bin",
                                                     "--symlink", "usr/lib", "/lib", "--symlink", "usr/lib64", "/lib64", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp",
-                                                    "--tmpfs", "/usr/lib/python3/dist-packages", "--ro-bind", program, "/tmp/program.py", "/usr/bin/python3", "/tmp/program.py", NULL }, run_env };
+                                                    "--tmpfs", "/usr/lib/python3/dist-packages", "--ro-bind", program, "/tmp/program.py", "/usr/bin/python3", "/tmp/program.py", NULL }, run_env, NULL };
 
                 back = series("back to back", &reeve, &floor, n, 0);
                 paused = series("paused", &reeve, &floor, n, pause_ms);
                 series("to bare", &reeve, &bare, n / 2, pause_ms);
                 if (access("/usr/bin/bwrap", X_OK) == 0)
                         series("to bubblewrap", &reeve, &bwrap, n / 2, pause_ms);
+                series("network", &net, &reeve, n / 2, pause_ms);
                 series("durable log", &disk, &reeve, n / 2, pause_ms);
         }
         clean();

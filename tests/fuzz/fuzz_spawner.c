@@ -64,7 +64,7 @@ static void check_request(const struct rv_spawn_request *q)
         FUZZ_CHECK(memchr(q->runtime, 0, sizeof(q->runtime)) && memchr(q->tenant, 0, sizeof(q->tenant)));
         FUZZ_CHECK(strcmp(q->tenant, "local") == 0 || strcmp(q->tenant, "team-a") == 0, "%s", q->tenant);
         FUZZ_CHECK(q->language == RV_PLAN_PYTHON || q->language == RV_PLAN_JAVASCRIPT);
-        FUZZ_CHECK(q->network == RV_PLAN_NETWORK_NONE);
+        FUZZ_CHECK(q->network <= RV_PLAN_NETWORK_ANY);
         FUZZ_CHECK(q->memory_mib >= 128 && q->memory_mib <= 2048 && q->timeout_s >= 1 && q->timeout_s <= 300 &&
                 q->pids >= 1 && q->pids <= 64 && q->cpus_milli == 1500);
 }

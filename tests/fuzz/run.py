@@ -34,7 +34,7 @@ ENVIRONMENT = {
 def targets(build):
     folder = os.path.join(build, "tests/fuzz")
     names = os.listdir(folder) if os.path.isdir(folder) else []
-    return sorted(n[5:] for n in names if re.fullmatch(r"fuzz_[a-z0-9]+", n) and os.access(os.path.join(folder, n), os.X_OK))
+    return sorted(n[5:] for n in names if re.fullmatch(r"fuzz_[a-z0-9_]+", n) and os.access(os.path.join(folder, n), os.X_OK))
 
 
 def command_of(build, name):

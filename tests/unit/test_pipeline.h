@@ -16,6 +16,7 @@
 #include "loop/loop.h"
 #include "policy/bundle.h"
 #include "run/run.h"
+#include "test_gate_fake.h"
 
 #include <signal.h>
 #include <sys/resource.h>
@@ -48,6 +49,7 @@ struct bench {
         struct rv_loop loop;
         struct rv_core core;
         void *backend_state;
+        struct fake_gate gate;          /* of runs with network */
 
         const struct case_ *now;
         struct rv_run *run;

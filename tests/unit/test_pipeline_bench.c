@@ -46,6 +46,7 @@ static struct rv_config *make_config(struct bench *b)
 int bench_make(void **state)
 {
         struct bench *b = calloc(1, sizeof(*b));
+        int fd;
 
         if (!b || tmp_make(&b->tmp) != 0)
                 return -1;
@@ -61,6 +62,9 @@ int bench_make(void **state)
         assert_int_equal(rv_run_recover(b->core.log, NULL), 0);
         assert_int_equal(rv_core_add_backend(&b->core, &rv_fake_backend), 0);
         b->backend_state = b->core.backends[0].state;
+        assert_int_equal(rv_gate_client_new(&b->loop.host, &b->core.gate), 0);
+        fake_gate_open(&b->gate, &b->loop.host, &fd);
+        rv_gate_client_serve(b->core.gate, fd);
         *state = b;
         return 0;
 }
@@ -86,6 +90,8 @@ int bench_remove(void **state)
         alarm(0);
         forget(b);
         rv_core_fini(&b->core);
+        rv_gate_client_free(b->core.gate);
+        fake_gate_close(&b->gate);
         rv_loop_fini(&b->loop);
         rv_log_close(b->core.log);
         rv_bundle_free(b->bundle);

@@ -312,10 +312,18 @@ static void ill_formed(void **state)
                 { "a limit of nothing", "limits = { memory_mib = {} }, ", SIX, "policy_error", NULL, NULL, NULL, "says nothing" },
                 { "a limit that is no table", "limits = { memory_mib = 128 }, ", SIX, "policy_error", NULL, NULL, NULL, "limits.memory_mib is a table" },
                 { "limits with a default", "limits = { default = 1 }, ", SIX, "policy_error", NULL, NULL, NULL, "unknown limit 'default'" },
-                { "pin", PKG("match = {}, pin = '1.0'"), SIX, "policy_error", NULL, NULL, NULL, "'pin' is refused: this build has no package or egress support" },
+                { "pin", PKG("match = {}, pin = '1.0'"), SIX, "policy_error", NULL, NULL, NULL, "'pin' is refused: this build has no package support" },
                 { "require_hash", PKG("match = {}, require_hash = true"), SIX, "policy_error", NULL, NULL, NULL, "'require_hash' is refused" },
                 { "newest_published", PKG("match = {}, newest_published = 'P7D'"), SIX, "policy_error", NULL, NULL, NULL, "'newest_published' is refused" },
-                { "ports", NET("match = {}, ports = { 443 }"), SIX, "policy_error", NULL, NULL, NULL, "'ports' is refused" },
+                { "ports that are none", NET("match = {}, ports = 443"), SIX, "policy_error", NULL, NULL, NULL, "`ports` is a list of 1 to 64 ports" },
+                { "no ports", NET("match = {}, ports = {}"), SIX, "policy_error", NULL, NULL, NULL, "`ports` is a list of 1 to 64 ports" },
+                { "ports by name", NET("match = {}, ports = { 443, https = 443 }"), SIX, "policy_error", NULL, NULL, NULL, "`ports` is a list of 1 to 64 ports" },
+                { "port 0", NET("match = {}, ports = { 443, 0 }"), SIX, "policy_error", NULL, NULL, NULL, "a port is a whole number from 1 to 65535" },
+                { "port 65536", NET("match = {}, ports = { 65536 }"), SIX, "policy_error", NULL, NULL, NULL, "a port is a whole number from 1 to 65535" },
+                { "a port as a text", NET("match = {}, ports = { '443' }"), SIX, "policy_error", NULL, NULL, NULL, "a port is a whole number from 1 to 65535" },
+                { "a port with a fraction", NET("match = {}, ports = { 443.0 }"), SIX, "policy_error", NULL, NULL, NULL, "a port is a whole number from 1 to 65535" },
+                { "ports of a denial", NET("match = {}, ports = { 443 }"), SIX, "policy_error", NULL, NULL, NULL, "`ports` belongs to a rule of section network that allows" },
+                { "ports of a package", PKG("match = {}, ports = { 443 }"), SIX, "policy_error", NULL, NULL, NULL, "`ports` belongs to a rule of section network that allows" },
                 { "allow_source_build", PKG("match = {}, allow_source_build = true"), SIX, "policy_error", NULL, NULL, NULL, "'allow_source_build' is refused" },
         };
 
@@ -327,6 +335,20 @@ static void ill_formed(void **state)
                         fail_msg("%s: no place", rows[i].name);
                 json_decref(verdict);
         }
+}
+
+/* Of the item whose rule has it, in order, each once; nothing where a rule has none. */
+static void ports_of_a_rule(void **state)
+{
+        json_t *verdict = decide_sections("network = { rule { id = 'r', match = { domain = 'api.example.com' }, ports = { 8443, 443, 8443 }, allow = true }, default = 'allow' },", DOMAINS);
+        const json_t *network = json_object_get(verdict, "network");
+        char *text = json_dumps(json_object_get(json_array_get(network, 0), "ports"), JSON_COMPACT);
+
+        (void)state;
+        assert_string_equal(text, "[443,8443]");
+        assert_null(json_object_get(json_array_get(network, 1), "ports"));
+        free(text);
+        json_decref(verdict);
 }
 
 static void errors_in_when(void **state)
@@ -558,7 +580,7 @@ int main(void)
                 cmocka_unit_test(order_and_first_match), cmocka_unit_test(undecided),
                 cmocka_unit_test(resolved_facts_are_judged),
                 cmocka_unit_test(idempotency), cmocka_unit_test(limits), cmocka_unit_test(ill_formed),
-                cmocka_unit_test(errors_in_when),
+                cmocka_unit_test(ports_of_a_rule), cmocka_unit_test(errors_in_when),
                 cmocka_unit_test(places), cmocka_unit_test(modules), cmocka_unit_test(modules_that_fail_twice),
                 cmocka_unit_test(datasets_in_match),
                 cmocka_unit_test(version_compare),

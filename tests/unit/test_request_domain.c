@@ -324,6 +324,42 @@ static void within_goes_by_whole_labels(void **state)
                         fail_msg("\"%s\" within \"%s\"", cases[i].name, cases[i].suffix);
 }
 
+/* What a client gives may be one label; all else is as in a request. */
+static void hosts_may_have_one_label(void **state)
+{
+        for (size_t i = 0; i < RV_N_ELEMENTS(rows); i++) {
+                char name[RV_DOMAIN_SIZE], host[RV_DOMAIN_SIZE];
+                int r = rv_domain_parse(rows[i].text, strlen(rows[i].text), name, NULL);
+                int r_host = rv_domain_parse_host(rows[i].text, strlen(rows[i].text), host, NULL);
+
+                if (r == 0 ? r_host != 0 || strcmp(name, host) != 0 : r_host == 0 && strchr(host, '.'))
+                        fail_msg("\"%s\": %d as a host", rows[i].text, r_host);
+        }
+        for (size_t i = 0; i < 2; i++) {
+                static const char *const labels[] = { "LOCALHOST.", "localhost" };
+                char host[RV_DOMAIN_SIZE];
+
+                assert_int_equal(rv_domain_parse_host(labels[i], strlen(labels[i]), host, NULL), 0);
+                assert_string_equal(host, "localhost");
+        }
+}
+
+static void ends_in_number(void **state)
+{
+        static const struct {
+                const char *text;
+                bool is_number;
+        } cases[] = {
+                { "127.1", true }, { "127.1.", true }, { "0", true }, { "0x", true }, { "a.0xF", true }, { "a b.1", true },
+                { "1.a", false }, { "a.0xg", false }, { "", false }, { ".", false }, { "a..", false }, { "1..", false },
+                { "x0", false },
+        };
+
+        for (size_t i = 0; i < RV_N_ELEMENTS(cases); i++)
+                if (rv_domain_ends_in_number(cases[i].text, strlen(cases[i].text)) != cases[i].is_number)
+                        fail_msg("\"%s\"", cases[i].text);
+}
+
 static void messages_quote_safely(void **state)
 {
         struct rv_fault fault;
@@ -343,6 +379,8 @@ int main(void)
                 cmocka_unit_test(canonical_is_stable),
                 cmocka_unit_test(nul_is_no_part_of_a_name),
                 cmocka_unit_test(within_goes_by_whole_labels),
+                cmocka_unit_test(hosts_may_have_one_label),
+                cmocka_unit_test(ends_in_number),
                 cmocka_unit_test(messages_quote_safely),
         };
 

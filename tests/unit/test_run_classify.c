@@ -27,7 +27,7 @@ struct situation {
         uint32_t started, was_stopped, n_oom_kills, is_limit, fault;
         int wait_status;   /* NO_WAIT: PID 1 did not report */
         int fault_errno;
-        bool was_released, was_seen_started, has_no_observation;
+        bool is_gate_refusal, was_released, was_seen_started, has_no_observation;
         int start_error;
 };
 
@@ -63,6 +63,8 @@ static void judge(const struct situation *s, struct rv_classification *ret)
                 .stop_phase = s->stop_phase,
                 .stop_limit_ms = s->stop_limit_ms,
                 .output_ceiling_bytes = 64 << 20,
+                .is_gate_refusal = s->is_gate_refusal,
+                .gate_text = "the gate was ended by signal 9",
                 .was_released = s->was_released,
                 .was_seen_started = s->was_seen_started,
                 .interpreter_path = "/usr/bin/python3",
@@ -124,6 +126,11 @@ static const struct golden {
         { { "shutdown", STOP(SHUTDOWN), .started = YES, .was_stopped = 1, DIED }, { S(FAILED), C(SHUTDOWN), P(RUN), YES, true, true, "stopped because reeve was shut down", NULL, -1, SIGKILL } },
         { { "shutdown, network", NET, STOP(SHUTDOWN), .started = YES, .was_stopped = 1, DIED }, { S(OUTCOME_UNKNOWN), C(SHUTDOWN), P(RUN), YES, true, false, NULL, NULL, -1, SIGKILL } },
         { { "shutdown before the start", .stop = RV_STOP_SHUTDOWN, .stop_phase = P(START), .started = NO, DIED }, { S(FAILED), C(SHUTDOWN), P(START), NO, true, true, NULL, NULL, -1, 0 } },
+        { { "gate lost", STOP(GATE), .started = YES, .was_stopped = 1, DIED }, { S(FAILED), C(BACKEND_LOST), P(RUN), YES, false, true, "what serves the run's network was lost: the gate was ended by signal 9", RV_CAUSE_GATE, -1, SIGKILL } },
+        { { "gate lost, network", NET, STOP(GATE), .started = YES, .was_stopped = 1, DIED }, { S(OUTCOME_UNKNOWN), C(BACKEND_LOST), P(RUN), YES, false, false, NULL, RV_CAUSE_GATE, -1, SIGKILL } },
+        { { "gate lost when the program had ended, network", NET, STOP(GATE), .started = YES }, { S(COMPLETED), C(OK), P(RUN), YES, false, false, NULL, NULL, 0, 0 } },
+        { { "gate lost before the start, network", NET, .stop = RV_STOP_GATE, .stop_phase = P(START), .started = NO, .was_stopped = 1, DIED }, { S(FAILED), C(BACKEND_LOST), P(START), NO, true, true, NULL, RV_CAUSE_GATE, -1, 0 } },
+        { { "gate refuses, network", NET, .stop = RV_STOP_GATE, .stop_phase = P(START), .is_gate_refusal = true, .started = NO, .was_stopped = 1, DIED }, { S(FAILED), C(BACKEND_FAILED), P(START), NO, false, true, "the run's network cannot be served: the gate was ended by signal 9", NULL, -1, 0 } },
         { { "flood", STOP(OUTPUT_LIMIT), .started = YES, .was_stopped = 1, DIED }, { S(FAILED), C(OUTPUT_LIMIT), P(RUN), YES, false, true, "stopped after writing 64 MiB to standard output", NULL, -1, SIGKILL } },
         { { "flood, network", NET, STOP(OUTPUT_LIMIT), .started = YES, .was_stopped = 1, DIED }, { S(OUTCOME_UNKNOWN), C(OUTPUT_LIMIT), P(RUN), YES, false, false, NULL, NULL, -1, SIGKILL } },
         { { "flood that ended by itself", STOP(OUTPUT_LIMIT), .started = YES }, { S(COMPLETED), C(OK), P(RUN), YES, false, true, NULL, NULL, 0, 0 } },
@@ -325,6 +332,10 @@ static void check_cause(const struct situation *s, const struct rv_classificatio
         HOLDS(c->code != RV_CODE_RUNTIME_UNAVAILABLE || (c->started == NO && s->fault == RV_BACKEND_FAULT_RUNTIME));
         HOLDS(c->code != RV_CODE_BACKEND_FAILED || c->started == NO);
         HOLDS((c->code == RV_CODE_BACKEND_LOST) == (c->detail.cause != NULL));
+        if (c->detail.cause && strcmp(c->detail.cause, RV_CAUSE_GATE) == 0)
+                HOLDS(s->stop == RV_STOP_GATE && (is_dead_by_kill || c->started == NO) &&
+                        c->is_retryable ==
+                                (c->started == NO || s->n_oom_kills || s->fault == RV_BACKEND_FAULT_HOST_MEMORY));
         if (c->detail.cause && strcmp(c->detail.cause, RV_CAUSE_HOST_MEMORY) == 0)
                 HOLDS(c->is_retryable && (s->fault == RV_BACKEND_FAULT_HOST_MEMORY || s->n_oom_kills));
         /* Never claimed as not started against any sign that it was. */
@@ -351,7 +362,7 @@ static void check_twice(const struct situation *s, const struct rv_classificatio
 
 #define N_WAITS 5
 #define N_STARTED 3
-#define N_STOPS 6
+#define N_STOPS 7
 #define N_FAULTS 6
 
 static size_t take_digit(size_t *n, size_t base)
@@ -376,6 +387,7 @@ static bool make_situation(size_t n, struct situation *ret)
                 .n_oom_kills = (uint32_t)take_digit(&n, 2),
                 .is_limit = (uint32_t)take_digit(&n, 2),
                 .fault = (uint32_t)take_digit(&n, N_FAULTS),
+                .is_gate_refusal = take_digit(&n, 2),
                 .was_released = take_digit(&n, 2),
                 .was_seen_started = take_digit(&n, 2),
                 .has_no_observation = take_digit(&n, 2),
@@ -401,7 +413,7 @@ static void every_combination(void **state)
                         if (strcmp(rv_classify_row_name(i), c.row) == 0)
                                 was_row_reached[i] = true;
         }
-        assert_int_equal(n, 2 * N_STARTED * N_STOPS * 2 * N_WAITS * 2 * 2 * 2 * N_FAULTS * 2 * 2 * 2);
+        assert_int_equal(n, 2 * N_STARTED * N_STOPS * 2 * N_WAITS * 2 * 2 * 2 * N_FAULTS * 2 * 2 * 2 * 2);
         for (size_t i = 0; i < rv_classify_n_rows(); i++)
                 if (!was_row_reached[i])
                         fail_msg("no evidence reaches row %s", rv_classify_row_name(i));

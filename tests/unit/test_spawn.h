@@ -30,12 +30,18 @@ struct ends {
 
 /** spawner_begin() - start a spawner on a configuration's text; "" is the built-in one. Context: a test. Ownership: to be ended by spawner_end(). Return: none */
 void spawner_begin(void **state, const char *config, struct child *ret);
+/** spawner_begin_at() - the same of another spawner than the one that was built. Context: a test. Ownership: as spawner_begin(). Return: none */
+void spawner_begin_at(void **state, const char *path, const char *config, struct child *ret);
+/** spawner_path() - of the one that was built. Context: any. Ownership: static. Return: it */
+const char *spawner_path(void);
 /** spawner_end() - close the channel, wait, and check that all is well and nothing is left. Context: a test. Ownership: takes @c. Return: none */
 void spawner_end(struct child *c, const char *what);
 /** send_raw() - any message with any descriptors. Context: a test. Ownership: borrows. Return: 0 or -errno */
 int send_raw(int fd, const void *data, size_t n, const int *fds, size_t n_fds);
 /** receive() - the next report. Context: a test. Ownership: the report's result_fd is the caller's. Return: 1; 0 the channel is closed; -ETIMEDOUT */
 int receive(const struct child *c, struct rv_spawn_report *ret);
+/** receive_fds() - the next report with all its descriptors. Context: a test. Ownership: they are the caller's. Return: 1; 0 the channel is closed; -ETIMEDOUT */
+int receive_fds(const struct child *c, struct rv_spawn_report *ret, int fds[RV_SPAWN_REPORT_FDS_MAX], size_t *n_fds);
 /** expect_event() - the next report must be of this kind. Context: a test. Ownership: as receive(). Return: none */
 void expect_event(const struct child *c, const char *what, enum rv_spawn_event_kind kind, struct rv_spawn_report *ret);
 

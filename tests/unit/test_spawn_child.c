@@ -20,7 +20,17 @@ static void pause_ms(long ms)
         nanosleep(&t, NULL);
 }
 
+const char *spawner_path(void)
+{
+        return SPAWNER_PATH;
+}
+
 void spawner_begin(void **state, const char *config, struct child *ret)
+{
+        spawner_begin_at(state, SPAWNER_PATH, config, ret);
+}
+
+void spawner_begin_at(void **state, const char *path, const char *config, struct child *ret)
 {
         char file[512] = "";
         int pair[2];
@@ -39,7 +49,7 @@ void spawner_begin(void **state, const char *config, struct child *ret)
                         fcntl(3, F_SETFD, 0);
                 else if (dup2(pair[1], 3) < 0)
                         _exit(126);
-                execl(SPAWNER_PATH, "reeve-spawner", file, (char *)NULL);
+                execl(path, "reeve-spawner", file, (char *)NULL);
                 _exit(127);
         }
         close(pair[1]);
@@ -205,9 +215,20 @@ static int await(int fd)
 
 int receive(const struct child *c, struct rv_spawn_report *ret)
 {
+        int fds[RV_SPAWN_REPORT_FDS_MAX], r;
+        size_t n_fds;
+
+        r = receive_fds(c, ret, fds, &n_fds);
+        if (r == 1)
+                ret->event.result_fd = n_fds ? fds[0] : -1;
+        return r;
+}
+
+int receive_fds(const struct child *c, struct rv_spawn_report *ret, int fds[RV_SPAWN_REPORT_FDS_MAX], size_t *n_fds)
+{
         union {
                 struct cmsghdr head;
-                char bytes[CMSG_SPACE(sizeof(int))];
+                char bytes[CMSG_SPACE(sizeof(int) * RV_SPAWN_REPORT_FDS_MAX)];
         } control = { 0 };
         struct iovec iov = { .iov_base = ret, .iov_len = sizeof(*ret) };
         struct msghdr message = {
@@ -224,9 +245,11 @@ int receive(const struct child *c, struct rv_spawn_report *ret)
         assert_int_equal(n, sizeof(*ret));
         assert_int_equal(ret->event.struct_size, sizeof(ret->event));
         head = CMSG_FIRSTHDR(&message);
-        ret->event.result_fd = -1;
-        if (head && head->cmsg_type == SCM_RIGHTS)
-                memcpy(&ret->event.result_fd, CMSG_DATA(head), sizeof(int));
+        *n_fds = 0;
+        if (head && head->cmsg_type == SCM_RIGHTS) {
+                *n_fds = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+                memcpy(fds, CMSG_DATA(head), *n_fds * sizeof(int));
+        }
         return 1;
 }
 

@@ -164,8 +164,7 @@ SPOIL(pids_0, q->pids = 0)
 SPOIL(pids_most, q->pids = UINT32_MAX)
 SPOIL(cpus_1, q->cpus_milli = 1)
 SPOIL(language_2, q->language = 2)
-SPOIL(network_1, q->network = RV_PLAN_NETWORK_REGISTRIES)
-SPOIL(network_3, q->network = RV_PLAN_NETWORK_ANY)
+SPOIL(network_4, q->network = RV_PLAN_NETWORK_ANY + 1)
 SPOIL(network_most, q->network = UINT32_MAX)
 SPOIL(tenant_unknown, strcpy(q->tenant, "other"))
 SPOIL(tenant_empty, q->tenant[0] = 0)
@@ -196,8 +195,7 @@ static const struct {
         ROW(pids_most),
         ROW(cpus_1),
         ROW(language_2),
-        ROW(network_1),
-        ROW(network_3),
+        ROW(network_4),
         ROW(network_most),
         ROW(tenant_unknown),
         ROW(tenant_empty),

@@ -73,9 +73,10 @@ static void on_released(void *ctx, struct rv_run *run)
 }
 
 /* The program says in one line what it found. */
-static bool try_run(struct doctor *d, const char *language, const char *source)
+static bool try_run(struct doctor *d, const char *language, const char *network, const char *source)
 {
-        _cleanup_(rv_json_unrefp) json_t *request = json_pack("{s:s, s:s, s:i}", "language", language, "source", source, "timeout_s", 20);
+        _cleanup_(rv_json_unrefp) json_t *request = json_pack("{s:s, s:s, s:i, s:{s:s}}", "language", language, "source", source, "timeout_s", 20,
+                                                              "network", "mode", network);
         struct rv_run_input input = { .tenant = d->session.tenant->name,
                 .bundle = d->session.bundle,
                 .bundle_error = d->session.bundle_error.message,
@@ -113,19 +114,33 @@ static const char python_probe[] =
         "    pass\n"
         "print('Python', platform.python_version(), 'runs; no capability, no network, /usr read-only')\n";
 
+/* Nothing outside is asked: what answers is the gate. */
+static const char network_probe[] =
+        "import socket\n"
+        "s = socket.create_connection(('169.254.169.254', 80), timeout=5)\n"
+        "try:\n"
+        "    s.sendall(b'GET / HTTP/1.1\\r\\nHost: 169.254.169.254\\r\\n\\r\\n')\n"
+        "    answer = s.recv(100)\n"
+        "except ConnectionError:\n"
+        "    answer = b''\n"
+        "if answer and b' 403 ' not in answer:\n"
+        "    raise SystemExit('a connection to the metadata address went out')\n"
+        "print('the gate answers; an address of clouds\\' metadata is refused')\n";
+
 static const char javascript_probe[] = "console.log('Node ' + process.version + ' runs')\n";
 
 static void probe_runs(struct doctor *d)
 {
         static const struct {
-                const char *name, *language, *source;
+                const char *name, *language, *network, *source;
         } trials[] = {
-                { "run (python)", "python", python_probe },
-                { "run (javascript)", "javascript", javascript_probe },
+                { "run (python)", "python", "none", python_probe },
+                { "run (javascript)", "javascript", "none", javascript_probe },
+                { "run (network)", "python", "any", network_probe },
         };
 
         for (size_t i = 0; i < RV_N_ELEMENTS(trials); i++) {
-                bool is_ok = try_run(d, trials[i].language, trials[i].source);
+                bool is_ok = try_run(d, trials[i].language, trials[i].network, trials[i].source);
 
                 row(d, is_ok ? GOOD : d->is_denied ? NOTE : MISSING, trials[i].name, d->text);
         }
@@ -182,6 +197,8 @@ static int probe_session(struct doctor *d, const char *config, const char *tenan
         if (s->bundle)
                 snprintf(text, sizeof(text), "%s, digest %.16s…", s->tenant->policy ? s->tenant->policy : "the default bundle", rv_bundle_digest(s->bundle));
         row(d, s->bundle ? GOOD : MISSING, "policy", s->bundle ? text : s->bundle_error.message);
+        for (int i = RV_LANGUAGE_PYTHON; i <= RV_LANGUAGE_JAVASCRIPT; i++)
+                (void)session_find_registries(s, (enum rv_language)i);
         if (session_settle(s, &is_log, &err) < 0) {
                 row(d, MISSING, is_log ? "audit log" : "loop", err.message);
                 return 1;
@@ -189,6 +206,38 @@ static int probe_session(struct doctor *d, const char *config, const char *tenan
         snprintf(text, sizeof(text), "%s/audit, log %s, written as uid %u", s->config->state_dir, rv_log_id(s->core.log), (unsigned)s->uid);
         row(d, GOOD, "audit log", text);
         return 0;
+}
+
+/* Where the packages of each language come from: what a run in network mode registries may reach. */
+static void probe_registries(struct doctor *d)
+{
+        for (int i = RV_LANGUAGE_PYTHON; i <= RV_LANGUAGE_JAVASCRIPT; i++) {
+                struct rv_registry *r = d->session.registries[i];
+                char name[32], text[2048];
+                size_t n;
+
+                if (!r)
+                        continue;
+                snprintf(name, sizeof(name), "registry (%s)", rv_language_name(r->language));
+                session_complete_registry(&d->session, r);
+                if (!r->index) {
+                        snprintf(text, sizeof(text), "none is known; set registries.%s.index", rv_language_name(r->language));
+                        row(d, NOTE, name, text);
+                        continue;
+                }
+                n = (size_t)snprintf(text, sizeof(text), "%.500s, by %.300s; hosts", r->index, r->source ? r->source : "?");
+                for (size_t k = 0; k < r->n_hosts && n < sizeof(text); k++)
+                        n += (size_t)snprintf(text + n, sizeof(text) - n, " %s:%u", r->hosts[k].host, r->hosts[k].port);
+                if (!r->has_files && n < sizeof(text))
+                        n += (size_t)snprintf(text + n, sizeof(text) - n, "; the hosts of files are not known: set registries.%s.files", rv_language_name(r->language));
+                if (r->ca && n < sizeof(text))
+                        n += (size_t)snprintf(text + n, sizeof(text) - n, "; certificates %.300s", r->ca);
+                if (r->proxy.host && n < sizeof(text))
+                        n += (size_t)snprintf(text + n, sizeof(text) - n, "; through %s:%u", r->proxy.host, r->proxy.port);
+                if (r->find_links && n < sizeof(text))
+                        snprintf(text + n, sizeof(text) - n, "; find-links %.300s", r->find_links);
+                row(d, r->has_files ? GOOD : NOTE, name, text);
+        }
 }
 
 static void probe_sink(struct doctor *d)
@@ -302,6 +351,7 @@ int verb_doctor(int argc, char **argv)
         if (probe_session(&d, config, tenant) == 0) {
                 probe_sink(&d);
                 probe_runs(&d);
+                probe_registries(&d);
                 probe_capabilities(&d);
                 seal(&d);
         }

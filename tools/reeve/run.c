@@ -289,6 +289,22 @@ static int open_outcome(struct run_verb *v)
         return EXIT_USAGE;
 }
 
+/* With the caller's privilege, and only for a run that asks for them; what is wrong with the request is told later. */
+static int find_registries(struct run_verb *v, const struct rv_buf *text)
+{
+        _cleanup_(rv_json_unrefp) json_t *parsed = NULL;
+        const json_t *request = v->options.value;
+        int language;
+
+        if (v->options.request && text->size && memmem(text->data, text->size, "registries", 10) &&
+            rv_json_read(text->data, text->size, 32, &parsed, NULL) == 0)
+                request = parsed;
+        if (strcmp(rv_json_get_string(json_object_get(request, "network"), "mode", ""), "registries") != 0)
+                return 0;
+        language = rv_language_parse(rv_json_get_string(request, "language", ""));
+        return language < 0 ? 0 : session_find_registries(&v->session, (enum rv_language)language);
+}
+
 static int run_in_session(struct run_verb *v)
 {
         _cleanup_(rv_buf_fini) struct rv_buf text = { 0 };
@@ -304,6 +320,8 @@ static int run_in_session(struct run_verb *v)
         r = run_options_read(&v->options, &text);
         if (r == 0)
                 r = open_outcome(v);
+        if (r == 0 && find_registries(v, &text) < 0)
+                return fail(v->options.is_json, 500, "out of memory", "reeve ran out of memory while it looked for registries");
         if (r)
                 return r;
         /* A terminal is opened once more, which the loop's user may not do. */

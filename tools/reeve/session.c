@@ -125,7 +125,7 @@ int session_prepare(struct session *s, const char *config_path, const char *tena
         _cleanup_(rv_freep) char *file = NULL;
         int r;
 
-        *s = (struct session){ .state_fd = -EBADF, .spawner_fd = -EBADF, .spawner_pid = -1 };
+        *s = (struct session){ .state_fd = -EBADF, .fetch_fd = -EBADF, .spawner_fd = -EBADF, .spawner_pid = -1 };
         r = rv_config_find(config_path, &file, err);
         /* First of all, so that it comes up while the rest here is done. */
         if (r == 0)
@@ -284,6 +284,17 @@ static int make_channel(struct session *s)
         return rv_trace(rv_seal_new(s->core.log, &s->loop.host, sign, s, &s->seal));
 }
 
+/* It ends with the channel. */
+static void on_gate(void *arg, int take_fd, const char *text)
+{
+        struct session *s = arg;
+
+        if (take_fd >= 0)
+                rv_gate_client_serve(s->core.gate, take_fd);
+        else
+                rv_gate_client_lose(s->core.gate, text);
+}
+
 static int make_loop(struct session *s)
 {
         int r;
@@ -297,6 +308,13 @@ static int make_loop(struct session *s)
         rv_core_fill_host(&s->loop.host);
         s->core.config = s->config;
         s->core.host = &s->loop.host;
+        memcpy(s->core.registries, s->registries, sizeof(s->registries));
+        s->core.complete_registry = session_complete_registry;
+        s->core.registry_arg = s;
+        r = rv_gate_client_new(&s->loop.host, &s->core.gate);
+        if (r < 0)
+                return rv_trace(r);
+        rv_spawn_client_on_gate(s->loop.spawn_client, on_gate, s);
         return rv_core_add_backend(&s->core, &rv_namespace_backend);
 }
 
@@ -345,7 +363,7 @@ int session_prepare_signing(struct session *s, const char *config_path, const ch
         _cleanup_(rv_freep) char *file = NULL;
         int r;
 
-        *s = (struct session){ .state_fd = -EBADF, .spawner_fd = -EBADF, .spawner_pid = -1 };
+        *s = (struct session){ .state_fd = -EBADF, .fetch_fd = -EBADF, .spawner_fd = -EBADF, .spawner_pid = -1 };
         r = rv_config_find(config_path, &file, err);
         if (r == 0)
                 r = spawner_fork(file, SPAWNER_SIGN, key_file, &s->spawner_fd, &s->spawner_pid, err);
@@ -452,6 +470,8 @@ void session_close(struct session *s)
 {
         rv_core_fini(&s->core);
         if (s->has_loop) {
+                rv_gate_client_free(s->core.gate);
+                s->core.gate = NULL;
                 rv_spawn_client_close(s->loop.spawn_client);
                 rv_seal_free(s->seal);
                 rv_loop_fini(&s->loop);
@@ -463,5 +483,8 @@ void session_close(struct session *s)
         rv_close(s->state_fd);
         rv_bundle_free(s->bundle);
         rv_bundle_free(s->shadow);
+        for (size_t i = 0; i < RV_N_ELEMENTS(s->registries); i++)
+                rv_registry_free(s->registries[i]);
+        rv_close(s->fetch_fd);
         rv_config_free(s->config);
 }

@@ -38,6 +38,8 @@ struct session {
         bool is_last;                    /* what the signer signs next is the last that is wanted of the spawner */
         rv_sign_cb sign_cb;              /* of the question that the signer has not answered */
         void *sign_arg;
+        struct rv_registry *registries[2];   /* by enum rv_language; NULL: not looked for */
+        int fetch_fd;                    /* the helper that may be asked for an index's page, or negative */
         struct rv_sink *sink;            /* NULL: the log has no second place */
         struct rv_error behind;          /* set: the second place is too far behind, and nothing may run */
         bool has_complained;             /* of the second place: once is enough */
@@ -71,6 +73,11 @@ int session_settle_signing(struct session *s, struct rv_error *err);
 int session_ask(struct session *s, const struct rv_sign_request *q, struct rv_sign_answer *ret);
 /** session_seal() - seal the log and wait until that is done. Context: settled, the loop not running. Ownership: borrows. Return: 0; -errno with @err */
 int session_seal(struct session *s, enum rv_seal_mode mode, struct rv_error *err);
+
+/** session_find_registries() - where the packages of a language come from, for a run in network mode registries. Context: between prepare and settle. Ownership: @s's. Return: 0 or -ENOMEM */
+int session_find_registries(struct session *s, enum rv_language language);
+/** session_complete_registry() - what stands in no configuration; @arg is the session. Context: settled; blocks. Ownership: borrows. Return: none */
+void session_complete_registry(void *arg, struct rv_registry *registry);
 
 /** session_close() - end everything, the spawner last. Context: no run left. Ownership: takes the content. Return: none */
 void session_close(struct session *s);

@@ -28,7 +28,7 @@ void spawner_fail(
 
         rv_text_copy(event.fault_step, sizeof(event.fault_step), step);
         rv_text_copy(event.fault_text, sizeof(event.fault_text), text);
-        spawner_report(s, id, &event, -EBADF);
+        spawner_report(s, id, &event, NULL, 0);
 }
 
 void spawner_removed(struct spawner *s, uint64_t id, int e)
@@ -37,7 +37,7 @@ void spawner_removed(struct spawner *s, uint64_t id, int e)
 
         if (e < 0)
                 snprintf(event.fault_text, sizeof(event.fault_text), "a cgroup of the run could not be removed: %s", strerror(-e));
-        spawner_report(s, id, &event, -EBADF);
+        spawner_report(s, id, &event, NULL, 0);
 }
 
 /* The named runtime, worked out at its first use. */
@@ -247,13 +247,38 @@ static struct run *take_run(struct spawner *s, const struct rv_runtime *runtime,
 
 static int assign(struct run *run, const struct rv_spawn_request *q, const int fds[RV_SPAWN_FD_MAX_])
 {
-        struct ns_message m = { .kind = NS_ASSIGN, .language = q->language, .memory_mib = q->memory_mib };
+        struct ns_message m = {
+                .kind = NS_ASSIGN, .language = q->language, .memory_mib = q->memory_mib, .network = q->network
+        };
         int r = rv_send_with_fds(run->sync_fd, &m, sizeof(m), fds, RV_SPAWN_FD_MAX_);
 
         /* One that is dead already has said why, or is told as a run that ended. */
         if (r < 0 && r != -EPIPE && r != -ECONNRESET)
                 return r;
         return 0;
+}
+
+const char *spawner_network_capability(enum rv_plan_network network)
+{
+        switch (network) {
+        case RV_PLAN_NETWORK_REGISTRIES:
+                return "network_registries";
+        case RV_PLAN_NETWORK_DOMAINS:
+                return "network_domains";
+        case RV_PLAN_NETWORK_ANY:
+                return "network_any";
+        default:
+                return "network_none";
+        }
+}
+
+static int open_gate(struct spawner *s, const struct run *run, struct failure *f)
+{
+        int r = gate_start(s, &f->err);
+
+        f->fault = r == -ENOENT ? RV_BACKEND_FAULT_CAPABILITY : RV_BACKEND_FAULT_SETUP;
+        f->step = r == -ENOENT ? spawner_network_capability(run->network) : "start the gate";
+        return r;
 }
 
 static int launch_in(struct spawner *s, const struct rv_spawn_request *q, const int *fds, struct failure *f)
@@ -275,6 +300,7 @@ static int launch_in(struct spawner *s, const struct rv_spawn_request *q, const 
                 return f->err.code;
         run->id = q->id;
         run->timeout_s = q->timeout_s;
+        run->network = q->network;
         run->is_assigned = true;
         if (run->has_failed) {
                 f->is_under_way = true;
@@ -290,13 +316,16 @@ static int launch_in(struct spawner *s, const struct rv_spawn_request *q, const 
                 f->step = "assign the run";
                 r = assign(run, q, fds);
         }
-        if (r < 0) {
+        if (r < 0)
                 rv_error_set(&f->err, r, "cannot hand the run to its process: %s; see reeve doctor", strerror(-r));
+        else if (q->network != RV_PLAN_NETWORK_NONE)
+                r = open_gate(s, run, f);       /* while the child makes what it is to serve */
+        if (r < 0) {
                 run->has_failed = true;
                 run_kill(run);
         }
         f->is_under_way = r < 0;
-        if (r == 0 && run->is_verified)
+        if (r == 0)
                 run_report_held(s, run);
         return r;
 }

@@ -45,7 +45,7 @@ const char *request_find_fault(const struct rv_config *config, const struct rv_s
                 return "the run id";
         if (q->language > RV_PLAN_JAVASCRIPT)
                 return "the language";
-        if (q->network != RV_PLAN_NETWORK_NONE)
+        if (q->network > RV_PLAN_NETWORK_ANY)
                 return "the network mode";
         if (q->memory_mib < 128 || q->memory_mib > 2048)
                 return "memory_mib";

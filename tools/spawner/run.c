@@ -42,16 +42,32 @@ void run_report_held(struct spawner *s, struct run *run)
                 .kind = RV_SPAWN_HELD,
                 .memory_limit_bytes = run->cgroup.memory_limit_bytes };
 
-        spawner_report(s, run->id, &event, -EBADF);
+        if (!run->is_assigned || !run->is_verified || run->is_held || run->has_failed ||
+            (run->network != RV_PLAN_NETWORK_NONE && !run->net.n_fds))
+                return;
+        run->is_held = true;
+        event.network = (struct rv_network_sockets){ .struct_size = sizeof(event.network),
+                .n_fds = (uint32_t)run->net.n_fds,
+                .is_redirect = run->net.mode == RV_NETNS_REDIRECT,
+                .listen_port = RV_NETNS_PORT };
+        spawner_report(s, run->id, &event, run->net.fds, run->net.n_fds);
+        rv_netns_close(&run->net);
+        run->net.n_fds = 0;
 }
 
 /* A run that is not assigned fails in silence: the one that asks next makes its own, and is told. */
-static void fail_run(struct spawner *s, struct run *run, int e, const char *step, const char *text)
+static void fail_run_with(
+        struct spawner *s, struct run *run, enum rv_backend_fault fault, int e, const char *step, const char *text)
 {
         run->has_failed = true;
         if (run->is_assigned)
-                spawner_fail(s, run->id, RV_BACKEND_FAULT_SETUP, e, step, text);
+                spawner_fail(s, run->id, fault, e, step, text);
         run_kill(run);
+}
+
+static void fail_run(struct spawner *s, struct run *run, int e, const char *step, const char *text)
+{
+        fail_run_with(s, run, RV_BACKEND_FAULT_SETUP, e, step, text);
 }
 
 /* Has the child said that it is dead, and why? Then that is the next message. */
@@ -84,37 +100,64 @@ static void on_joined(struct spawner *s, struct run *run)
                 return;
         }
         run->is_verified = true;
-        if (run->is_assigned)
-                run_report_held(s, run);
+        run_report_held(s, run);
+}
+
+/* Takes the descriptors. */
+static void on_network(struct spawner *s, struct run *run, const struct ns_message *m, int *fds, size_t *n_fds)
+{
+        rv_netns_close(&run->net);
+        run->net = (struct rv_netns){ .n_fds = *n_fds, .mode = m->network };
+        memcpy(run->net.fds, fds, sizeof(*fds) * *n_fds);
+        *n_fds = 0;
+        run_report_held(s, run);
+}
+
+static void on_failed(struct spawner *s, struct run *run, struct ns_message *m)
+{
+        char text[RV_REASON_SIZE];
+        const char *need;
+
+        m->step[sizeof(m->step) - 1] = 0;
+        need = m->is_network_fault ? rv_netns_need(m->step) : NULL;
+        snprintf(text, sizeof(text), "cannot %s: %s; %s%s", m->step, strerror(m->fault_errno), need ? "this needs " : "",
+                 need ? need : find_knob(m));
+        /* To be short of something for a moment is not to be unable to have a network. */
+        if (m->is_network_fault && m->fault_errno != ENOMEM && m->fault_errno != ENOBUFS && m->fault_errno != EMFILE &&
+                m->fault_errno != ENFILE)
+                fail_run_with(s, run, RV_BACKEND_FAULT_CAPABILITY, m->fault_errno,
+                        spawner_network_capability(run->network), text);
+        else
+                fail_run(s, run, m->fault_errno, m->step, text);
 }
 
 void run_on_sync(struct spawner *s, struct run *run)
 {
         struct ns_message m = { 0 };
-        char text[RV_REASON_SIZE];
-        int fd = -EBADF;
+        int fds[RV_NETNS_SOCKET_MAX_];
         size_t n_fds;
-        ssize_t n = rv_receive_with_fds(run->sync_fd, &m, sizeof(m), MSG_DONTWAIT, &fd, 1, &n_fds);
+        ssize_t n = rv_receive_with_fds(run->sync_fd, &m, sizeof(m), MSG_DONTWAIT, fds, RV_N_ELEMENTS(fds), &n_fds);
 
         /* ECONNRESET, once: it died before it read what was sent to it. What it had said still comes. */
         if (n == -EAGAIN || n == -EINTR || n == -ECONNRESET)
                 return;
         if (n == (ssize_t)sizeof(m) && m.kind == NS_JOINED && !run->has_failed) {
                 on_joined(s, run);
-        } else if (n == (ssize_t)sizeof(m) && m.kind == NS_READY) {
+        } else if (n == (ssize_t)sizeof(m) && m.kind == NS_NETWORK && !run->has_failed) {
+                on_network(s, run, &m, fds, &n_fds);
+        } else if (n == (ssize_t)sizeof(m) && m.kind == NS_READY && n_fds == 1) {
                 rv_close(run->box_fd);
-                run->box_fd = rv_take_fd(&fd);
+                run->box_fd = fds[--n_fds];
                 run->end_us = rv_clock_us(CLOCK_MONOTONIC) + s->config->phases.start_ms * 1000 +
                         run->timeout_s * 1000000ull + LATE_US;
                 spawner_sweep(s);       /* the program is starting: nobody waits for the spawner now */
         } else if (n == (ssize_t)sizeof(m) && m.kind == NS_FAILED && !run->has_failed) {
-                m.step[sizeof(m.step) - 1] = 0;
-                snprintf(text, sizeof(text), "cannot %s: %s; %s", m.step, strerror(m.fault_errno), find_knob(&m));
-                fail_run(s, run, m.fault_errno, m.step, text);
+                on_failed(s, run, &m);
         } else {
                 run->sync_fd = rv_close(run->sync_fd);    /* leaves the epoll set, too */
         }
-        rv_close(fd);
+        while (n_fds)
+                rv_close(fds[--n_fds]);
 }
 
 /*
@@ -194,13 +237,14 @@ void run_on_end(struct spawner *s, struct run *run)
         is_told = run->has_failed || !is_assigned;
         if (!is_told) {
                 result_fd = open_result(run, &event);
-                spawner_report(s, id, &event, result_fd);
+                spawner_report(s, id, &event, &result_fd, result_fd >= 0);
                 rv_close(result_fd);
         }
         rv_test_point("in-teardown");
         unlink_run(s, run);
         if (s->spare == run)
                 s->spare = NULL;
+        rv_netns_close(&run->net);
         rv_close(run->box_fd);
         rv_close(run->sync_fd);
         rv_close(run->pidfd);

@@ -22,13 +22,13 @@
 #define OOM_LOOK_MS 2
 #define CLOSE_US (2 * 1000 * 1000)
 
-void spawner_report(struct spawner *s, uint64_t id, struct rv_spawn_event *event, int result_fd)
+void spawner_report(struct spawner *s, uint64_t id, const struct rv_spawn_event *event, const int *fds, size_t n_fds)
 {
         struct rv_spawn_report report = { .id = id, .event = *event };
 
         report.event.result_fd = -1;
         /* A failure is the loop's end, which the event loop sees as end of file. */
-        (void)rv_send_with_fds(s->channel_fd, &report, sizeof(report), &result_fd, result_fd >= 0);
+        (void)rv_send_with_fds(s->channel_fd, &report, sizeof(report), fds, n_fds);
 }
 
 static void stop(struct spawner *s, uint64_t id)
@@ -46,6 +46,7 @@ static void close_channel(struct spawner *s)
         s->channel_fd = rv_close(s->channel_fd);
         s->is_closing = true;
         s->give_up_us = rv_boot_us() + CLOSE_US;
+        gate_kill(&s->gate);
         for (struct run *run = s->runs; run; run = run->next)
                 run_kill(run);
 }
@@ -87,6 +88,8 @@ static void on_channel(struct spawner *s)
 /* What an epoll event points at, if the run it belongs to is still there. */
 static void dispatch(struct spawner *s, void *what)
 {
+        if (what == &s->gate)
+                return gate_on_end(s);
         for (struct run *run = s->runs; run; run = run->next) {
                 if (what == &run->sync_fd)
                         return run_on_sync(s, run);
@@ -132,7 +135,7 @@ static int serve(struct spawner *s)
 
         if (epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, s->channel_fd, &channel) < 0)
                 return 1;
-        while (!s->is_closing || (s->runs && rv_boot_us() < s->give_up_us)) {
+        while (!s->is_closing || ((s->runs || s->gate.pid) && rv_boot_us() < s->give_up_us)) {
                 int n = epoll_wait(s->epoll_fd, events, RV_N_ELEMENTS(events), look_at_runs(s));
 
                 for (int i = 0; i < n; i++) {
@@ -231,6 +234,7 @@ static int serve_runs(struct spawner *s)
         int r;
 
         spawner_prepare(s);
+        gate_find(&s->gate);
         r = serve(s);
         spawner_sweep(s);
         return r;
@@ -238,7 +242,9 @@ static int serve_runs(struct spawner *s)
 
 int spawner_main(const char *config_file, enum spawner_duty duty, const char *key_file)
 {
-        struct spawner s = { .channel_fd = SPAWNER_CHANNEL_FD, .epoll_fd = -EBADF };
+        struct spawner s = {
+                .channel_fd = SPAWNER_CHANNEL_FD, .epoll_fd = -EBADF, .gate = { .exe_fd = -EBADF, .pidfd = -EBADF }
+        };
         struct rv_error err = { 0 };
         int r;
 

@@ -7,10 +7,14 @@
  * left and ends.
  *
  *   launch() -> HELD -> ENDED -> REMOVED, or FAILED in place of HELD or ENDED, then REMOVED too
+ *
+ * HELD of a run with network carries its sockets; before it the gate was started, if none runs (gate.h).
  */
 #pragma once
 
 #include "cgroup.h"
+#include "gate.h"
+#include "netns.h"
 #include "runtime.h"
 #include "sign.h"
 #include "spawn_msg.h"
@@ -26,7 +30,10 @@ struct run {
         struct rv_cgroup cgroup;
         struct rv_uid_pair uids;
         const struct rv_runtime *runtime;
+        struct rv_netns net;         /* of a run with network: its sockets, until HELD has handed them on */
+        enum rv_plan_network network;
         bool is_verified;            /* it is in its cgroups */
+        bool is_held;                /* HELD was reported */
         bool is_assigned;            /* it is the loop's run `id`; before, nothing is reported of it */
         bool has_failed;             /* FAILED was reported, or would be: nothing more is, but it is cleaned up */
         bool was_stopped, is_memory_stop;
@@ -41,6 +48,7 @@ struct spawner {
         bool has_place;
         struct rv_error place_error; /* why not */
         struct signer signer;
+        struct gate gate;
         struct rv_runtime *runtimes; /* by the configuration's index; config NULL until first used */
         int epoll_fd, channel_fd;
         struct run *runs;
@@ -61,8 +69,8 @@ int spawner_explain(struct spawner *s);
 /** spawner_prepare() - make a spare for the first tenant's runtime. Context: spawner. Ownership: none. Return: none; what fails is tried again, and reported, by spawner_launch() */
 void spawner_prepare(struct spawner *s);
 
-/** spawner_report() - send one event about a run; @result_fd is lent. Context: spawner. Ownership: borrows. Return: none */
-void spawner_report(struct spawner *s, uint64_t id, struct rv_spawn_event *event, int result_fd);
+/** spawner_report() - send one event about a run, with the descriptors that belong to it. Context: spawner. Ownership: borrows. Return: none */
+void spawner_report(struct spawner *s, uint64_t id, const struct rv_spawn_event *event, const int *fds, size_t n_fds);
 
 /** spawner_fail() - report FAILED. Context: spawner. Ownership: borrows. Return: none */
 void spawner_fail(
@@ -71,8 +79,10 @@ void spawner_fail(
 /** spawner_removed() - report REMOVED; @e is 0, or -errno if a cgroup stays. Context: spawner. Ownership: none. Return: none */
 void spawner_removed(struct spawner *s, uint64_t id, int e);
 
-/** run_report_held() - report HELD of an assigned run that was verified. Context: spawner. Ownership: borrows. Return: none */
+/** run_report_held() - report HELD of an assigned run, once all that it takes is there. Context: spawner, when something came. Ownership: borrows. Return: none */
 void run_report_held(struct spawner *s, struct run *run);
+/** spawner_network_capability() - what a plan with this mode needs a host to be able to. Context: any. Ownership: static. Return: the capability's name */
+const char *spawner_network_capability(enum rv_plan_network network);
 /** run_on_sync() - a message of the child is there, or its end closed. Context: spawner. Ownership: borrows. Return: none */
 void run_on_sync(struct spawner *s, struct run *run);
 /** run_on_oom() - the run met its memory limit, or it is time to look again. Context: spawner. Ownership: borrows. Return: none */

@@ -37,6 +37,24 @@ static bool is_cpu_counted(const struct rv_cgroup_place *place)
                faccessat(place->h[RV_CGROUP_CPU].dir_fd, "cpuacct.usage", R_OK, 0) == 0;
 }
 
+/* How connections of networked runs are brought to the gate, and the gate itself. */
+static void explain_network(struct spawner *s)
+{
+        struct rv_netns_support support;
+        char text[1200];
+
+        rv_netns_probe(RV_NETNS_TPROXY, &support);
+        if (support.mode == RV_NETNS_NONE)
+                snprintf(text, sizeof(text), "absent, networked runs are refused: %s", support.reason);
+        else
+                snprintf(text, sizeof(text), "modes registries, domains and any, by %s, %s%s%s", rv_netns_mode_name(support.mode),
+                         support.has_ipv6 ? "IPv4 and IPv6" : "IPv4 alone", *support.reason ? "; " : "", support.reason);
+        line(support.mode == RV_NETNS_TPROXY ? "ok" : "note", "network", text);
+        gate_find(&s->gate);
+        if (s->gate.exe_fd < 0)
+                line("missing", "gate", s->gate.exe_error.message);
+}
+
 int spawner_explain(struct spawner *s)
 {
         static const char *const names[RV_CGROUP_MAX_] = { "memory", "pids", "cpu", "cpuacct" };
@@ -65,6 +83,7 @@ int spawner_explain(struct spawner *s)
         }
         snprintf(text, sizeof(text), abi >= 2 ? "ABI %ld, applied" : "not applied: this kernel has none, or only ABI 1", abi);
         line(abi >= 2 ? "ok" : "note", "landlock", text);
+        explain_network(s);
         (void)rv_cgroup_sweep(&s->place, on_left, NULL);
         return fflush(stdout) == 0 ? 0 : 1;
 }

@@ -135,6 +135,7 @@ enum rv_stop {
         RV_STOP_SHUTDOWN,
         RV_STOP_OUTPUT_LIMIT,
         RV_STOP_MEMORY_LIMIT,            /* the run met its own limit and this kernel kills one process only */
+        RV_STOP_GATE,                    /* what serves the run's network is gone, or cannot serve it */
 };
 
 struct rv_observation {
@@ -178,6 +179,17 @@ enum rv_spawn_event_kind {
         RV_SPAWN_LOST,          /* the spawner itself is gone */
 };
 
+#define RV_NETWORK_SOCKETS_MAX 4
+
+/* The sockets inside a run's network namespace through which it reaches everything (backends/common/netns.h). */
+struct rv_network_sockets {
+        uint32_t struct_size;
+        uint32_t n_fds;                  /* 0: the run has no network */
+        int32_t fds[RV_NETWORK_SOCKETS_MAX];
+        uint32_t is_redirect;            /* connections come by NAT; else by transparent proxying */
+        uint32_t listen_port;            /* of the first, at which every connection arrives */
+};
+
 struct rv_spawn_event {
         uint32_t struct_size;
         uint32_t kind;
@@ -191,6 +203,7 @@ struct rv_spawn_event {
         uint32_t peak_processes, n_oom_kills, is_memory_limit_reached;
         int32_t result_fd;               /* as in the observation; the receiver's */
         char result_note[128];
+        struct rv_network_sockets network;       /* with RV_SPAWN_HELD of a run with network; the receiver's */
 };
 
 struct rv_spawn_spec {
@@ -246,6 +259,10 @@ struct rv_host {
 
         /* The spawner can give each run user ids of its own: reeve was started as root. */
         uint32_t has_private_uids;
+
+        /* network: how a run with network is reached, before held(), once. The descriptors become the core's, which has
+         * them served and calls go() when they are. */
+        void (*network)(void *ctx, struct rv_run *run, const struct rv_network_sockets *sockets);
 };
 
 /* ---- What it offers ---- */
@@ -266,7 +283,8 @@ struct rv_backend {
         /* start: begin one run; borrows plan until observe. The program is held until go(). 0, or -errno
          * when nothing was begun (no observation follows). *ret_handle is passed to the calls below. */
         int (*start)(void *state, const struct rv_plan *plan, struct rv_run *run, void **ret_handle);
-        /* go: the decision is recorded: release the held program as soon as it stands. Once a run. */
+        /* go: the decision is recorded, and the network of a run that has one is served: release the held program as
+         * soon as it stands. Once a run. */
         void (*go)(void *state, void *handle);
         /* stop: end the run; the first reason stays. May be called at any time between start and observe. */
         void (*stop)(void *state, void *handle, enum rv_stop why);

@@ -1,0 +1,235 @@
+#!/usr/bin/python3
+"""What the gate costs, against the same client and server without it, in one run. Needs root; else it prints that.
+
+    tests/bench/egress.py --build DIRECTORY [requests|streams|fairness|starts…]
+
+One request on a connection of its own, alternating with one without the gate; a stream, likewise; the 99th percentile
+of one run's requests while another has 500 connections, against alone, with the gate and without: where the machine
+itself is full, the latter says what is left to the gate. ADD and
+REMOVE, and the start of the gate.
+"""
+import os
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "../egress"))
+import world  # noqa: E402
+
+ADDRESS, STREAM_MIB, REQUESTS = "93.184.216.34", 512, 400
+
+SERVER = r"""
+import os, socket, sys, threading
+def serve(port, one):
+    l = socket.socket(); l.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1); l.bind((sys.argv[1], port)); l.listen(2048)
+    while True:
+        s, _ = l.accept()
+        try: one(s)
+        except OSError: pass
+        s.close()
+def request(s):
+    s.recv(4096); s.sendall(b'HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\nfive')
+block = bytes(1 << 20)
+def stream(s):
+    n = int(s.recv(64)[1:])
+    for _ in range(n): s.sendall(block)
+if os.fork() == 0: serve(80, request)
+if os.fork() == 0: serve(81, request)
+def keep():
+    import select
+    l = socket.socket(); l.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1); l.bind((sys.argv[1], 82)); l.listen(2048)
+    poll, open_ = select.epoll(), {}
+    poll.register(l, select.EPOLLIN)
+    while True:
+        for fd, _ in poll.poll():
+            s = l.accept()[0] if fd == l.fileno() else open_[fd]
+            open_[s.fileno()] = s
+            if fd == l.fileno(): poll.register(s, select.EPOLLIN)
+            elif s.recv(4096): s.sendall(b'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfive')
+            else: del open_[fd]; s.close()
+if os.fork() == 0: keep()
+serve(7000, stream)
+"""
+
+# A line on standard input is an order, a line on standard output the seconds that it took.
+CLIENT = r"""
+import select
+buf = bytearray(1 << 20)
+host = sys.argv[1]
+address = resolve(host)
+def one(target):
+    t = time.perf_counter()
+    s = socket.create_connection((target, 80)); s.sendall(b'GET / HTTP/1.1\r\nHost: ' + host.encode() + b'\r\n\r\n')
+    while s.recv_into(buf): pass
+    s.close(); return time.perf_counter() - t
+def stream(mib):
+    s = socket.create_connection((address, 7000)); s.sendall(b'\0%d' % mib); n, t = 0, time.perf_counter()
+    while True:
+        got = s.recv_into(buf)
+        if not got: break
+        n += got
+    assert n == mib << 20; return time.perf_counter() - t
+def burst(count):
+    '''So many connections at once, each with one request.'''
+    poll, open_ = select.epoll(), {}
+    for _ in range(count):
+        s = socket.socket(); s.setblocking(False)
+        try: s.connect((address, 81))
+        except BlockingIOError: pass
+        open_[s.fileno()] = s; poll.register(s, select.EPOLLOUT)
+    while open_:
+        for fd, events in poll.poll():
+            s = open_[fd]
+            try:
+                if events & select.EPOLLOUT:
+                    s.send(b'GET / HTTP/1.1\r\nHost: ' + host.encode() + b'\r\n\r\n'); poll.modify(s, select.EPOLLIN)
+                elif not s.recv(4096):
+                    del open_[fd]; s.close()
+            except OSError:
+                del open_[fd]; s.close()
+def hold(count, seconds):
+    '''So many connections at once, opened and held; each has a request, and another once the others had theirs.'''
+    held = [socket.create_connection((address, 82)) for _ in range(count)]
+    began, n = time.monotonic(), 0
+    while time.monotonic() < began + seconds:
+        s = held[n % count]; n += 1
+        s.sendall(b'GET / HTTP/1.1\r\nHost: ' + host.encode() + b'\r\n\r\n'); s.recv(4096)
+        time.sleep(max(0, began + n / 1000 - time.monotonic()))
+    return n
+for line in sys.stdin:
+    what, n = line.split()
+    if what == 'one': print(one(address), flush=True)
+    elif what == 'named': print(one(host), flush=True)
+    elif what == 'stream': print(stream(int(n)), flush=True)
+    elif what == 'many': print(*[one(address) for _ in range(int(n))], flush=True)
+    elif what == 'hold': print(hold(500, int(n)), flush=True)
+    elif what == 'burst':
+        end = time.monotonic() + int(n); count = 0
+        while time.monotonic() < end: burst(500); count += 1
+        print(count, flush=True)
+"""
+
+
+class Client:
+    def __init__(self, process):
+        self.process = process
+
+    def order(self, what, n=0):
+        self.process.stdin.write(f"{what} {n}\n")
+        self.process.stdin.flush()
+
+    def answer(self):
+        return [float(x) for x in self.process.stdout.readline().split()]
+
+    def ask(self, what, n=0):
+        self.order(what, n)
+        return self.answer()
+
+
+def direct():
+    return Client(subprocess.Popen([world.PYTHON, "-I", "-c", world.CLIENT + CLIENT, ADDRESS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+
+
+def through(gate, **limits):
+    r = world.Run(gate, CLIENT, arguments=["example.test"], stdin=subprocess.PIPE, limits=limits)
+    return Client(r.inside.process)
+
+
+def quantile(values, q):
+    return sorted(values)[min(int(len(values) * q), len(values) - 1)]
+
+
+def requests(a, b):
+    rows = {"one": ([], []), "named": ([], [])}
+    for what, (with_gate, without) in rows.items():
+        for i in range(REQUESTS):
+            order = ((a, with_gate), (b, without)) if i % 2 else ((b, without), (a, with_gate))
+            for client, times in order:
+                times.extend(client.ask(what))
+    for what, (with_gate, without) in rows.items():
+        label = "name looked up before" if what == "one" else "name looked up each time, against an address"
+        x, y = quantile(with_gate, 0.5) * 1e3, quantile(without, 0.5) * 1e3
+        print(f"one request, {label}: median {x:.3f} ms, direct {y:.3f} ms: {x - y:+.3f} ms (at most +1.000)")
+
+
+def cpu_s(process):
+    with open(f"/proc/{process.pid}/stat", encoding="ascii") as f:
+        return sum(int(x) for x in f.read().split()[13:15]) / os.sysconf("SC_CLK_TCK")
+
+
+def streams(gate, a, b):
+    with_gate, without, before = [], [], cpu_s(gate.process)
+    for _ in range(5):
+        with_gate += a.ask("stream", STREAM_MIB)
+        without += b.ask("stream", STREAM_MIB)
+    x, y = STREAM_MIB / quantile(with_gate, 0.5), STREAM_MIB / quantile(without, 0.5)
+    used = (cpu_s(gate.process) - before) / (5 * STREAM_MIB / 1024)
+    print(f"one stream of {STREAM_MIB} MiB: median {x:.0f} MiB/s, direct {y:.0f} MiB/s: {x / y:.2f} (at least 0.45); the gate uses {used:.2f} s of a processor for a GiB")
+
+
+def fairness(label, quiet, busy, kinds=("hold", "burst")):
+    texts = {"hold": "500 connections held, with {:.0f} requests", "burst": "500 connections opened at once, {:.0f} times"}
+
+    def p99(times):
+        return quantile(times, 0.99) * 1e3
+    for what in kinds:
+        alone, beside, n = [], [], 0
+        for _ in range(6):
+            alone += quiet.ask("many", 150)
+            busy.order(what, 1)
+            time.sleep(0.2)
+            beside += quiet.ask("many", 150)
+            n += busy.answer()[0]
+        print(f"{label}: p99 of a run's requests {p99(alone):.3f} ms alone, {p99(beside):.3f} ms beside {texts[what].format(n)}: {p99(beside) / p99(alone):.2f}")
+
+
+def every_fairness(gate, a, b):
+    fairness("with the gate, usual limits", a, through(gate, connections_per_s=100, connections=256), ["burst"])
+    fairness("with the gate, no limits", a, through(gate, connections=1000))
+    fairness("direct", b, direct())
+
+
+def starts():
+    times, adds, inside = [], [], world.Inside("")
+    for _ in range(40):
+        began = time.perf_counter()
+        gate = world.Gate()
+        number = gate.add({"mode": "any"}, inside.sockets)
+        times.append(time.perf_counter() - began)
+        for _ in range(20):
+            gate.remove(number)
+            began = time.perf_counter()
+            number = gate.add({"mode": "any"}, inside.sockets)
+            adds.append(time.perf_counter() - began)
+        gate.close()
+    print(f"start of the gate to its first READY, by a Python parent: median {quantile(times, 0.5) * 1e3:.2f} ms; ADD to READY in one that runs: median {quantile(adds, 0.5) * 1e3:.3f} ms")
+
+
+def main():
+    if os.geteuid() != 0:
+        print("egress: needs root")
+        return
+    if "EGRESS_WORLD" not in os.environ:
+        build = sys.argv[sys.argv.index("--build") + 1]
+        sys.argv[1:] = [os.path.join(build, "tools/gate/reeve-gate"), os.path.join(build, "tests/egress/drive"), *sys.argv[sys.argv.index("--build") + 2:]]
+    world.enter()
+    dns = world.Dns()
+    dns.zone = {("example.test", "A"): [ADDRESS]}
+    server = subprocess.Popen([world.PYTHON, "-I", "-c", SERVER, ADDRESS], start_new_session=True)
+    time.sleep(0.3)
+    gate = world.Gate()
+    a, b = through(gate, connections=1000), direct()
+    a.ask("one"), b.ask("one")
+    rows = {"requests": lambda: requests(a, b), "streams": lambda: streams(gate, a, b),
+            "fairness": lambda: every_fairness(gate, a, b), "starts": starts}
+    for name, measure in rows.items():
+        if name in sys.argv[3:] or not sys.argv[3:]:
+            measure()
+    os.killpg(server.pid, 9)
+    sys.stdout.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,211 @@
+/*
+ * Where the packages of a language come from: each place that can say it, in the order in which pip and npm read them,
+ * in a tree and an environment of the test's own.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/stat.h>
+#include <cmocka.h>
+
+#include "package/registry.h"
+
+#include "base/fd.h"
+#include "test_base_tmp.h"
+
+#include <fcntl.h>
+
+struct file {
+        const char *path, *text;
+};
+
+struct row {
+        const char *name;
+        enum rv_language language;
+        const char *config;          /* of reeve */
+        struct file files[4];
+        const char *env[6];          /* NAME, value */
+        const char *index;           /* NULL: none */
+        const char *hosts;           /* "host:port host:port" */
+        const char *ca, *proxy, *find_links, *source;
+};
+
+#define PY RV_LANGUAGE_PYTHON
+#define JS RV_LANGUAGE_JAVASCRIPT
+
+static const struct row rows[] = {
+        { .name = "nothing anywhere", .language = PY, .hosts = "" },
+        { .name = "nothing anywhere, npm", .language = JS, .hosts = "" },
+        { .name = "the configuration", .language = PY, .config = "registries: {python: {index: 'https://registry.example/simple', files: [files.example, 'other.example:8443'], ca: /ca.pem, proxy: 'http://proxy.example:3128'}}",
+          .files = { { "/etc/pip.conf", "[global]\nindex-url = https://pip.example/simple\n" } },
+          .index = "https://registry.example/simple", .hosts = "registry.example:443 files.example:443 other.example:8443", .ca = "/ca.pem",
+          .proxy = "proxy.example:3128", .source = "the configuration" },
+        { .name = "the tenant's before it", .language = PY,
+          .config = "registries: {python: {index: 'https://registry.example/'}}\ntenants: {local: {registries: {python: {index: 'https://tenant.example:8443/x'}}}}",
+          .index = "https://tenant.example:8443/x", .hosts = "tenant.example:8443", .source = "the tenant's configuration" },
+        { .name = "the other language's says nothing", .language = JS, .config = "registries: {python: {index: 'https://registry.example/'}}", .hosts = "" },
+        { .name = "pip's common file", .language = PY, .files = { { "/etc/pip.conf", "# it\n[global]\n index-url = https://registry.example/simple \ncert: no\n" } },
+          .index = "https://registry.example/simple", .hosts = "registry.example:443", .source = "/etc/pip.conf" },
+        { .name = "the user's wins", .language = PY,
+          .files = { { "/etc/pip.conf", "[global]\nindex-url = https://a.example/\ncert = /a.pem\n" },
+                     { "/home/me/.pip/pip.conf", "[global]\nindex-url = https://b.example/\n" },
+                     { "/home/me/.config/pip/pip.conf", "[install]\nindex_url = 'https://c.example/'\nfind-links = /wheels\n[list]\nindex-url = https://d.example/\n" } },
+          .env = { "HOME", "/home/me" }, .index = "https://c.example/", .hosts = "c.example:443", .ca = "/a.pem", .find_links = "/wheels",
+          .source = "/home/me/.config/pip/pip.conf" },
+        { .name = "XDG", .language = PY, .files = { { "/xdg/pip/pip.conf", "[global]\nindex-url = https://x.example/\n" } },
+          .env = { "HOME", "/home/me", "XDG_CONFIG_HOME", "/xdg" }, .index = "https://x.example/", .hosts = "x.example:443", .source = "/xdg/pip/pip.conf" },
+        { .name = "a file that is named", .language = PY, .files = { { "/etc/pip.conf", "[global]\nindex-url = https://a.example/\n" }, { "/mine", "[global]\nproxy = http://p.example:1\n" } },
+          .env = { "PIP_CONFIG_FILE", "/mine" }, .index = "https://a.example/", .hosts = "a.example:443", .proxy = "p.example:1", .source = "/etc/pip.conf" },
+        { .name = "no file at all", .language = PY, .files = { { "/etc/pip.conf", "[global]\nindex-url = https://a.example/\n" } }, .env = { "PIP_CONFIG_FILE", "/dev/null" }, .hosts = "" },
+        { .name = "the environment wins", .language = PY, .files = { { "/etc/pip.conf", "[global]\nindex-url = https://a.example/\n" } },
+          .env = { "PIP_INDEX_URL", "https://e.example/", "HTTPS_PROXY", "http://q.example:2" }, .index = "https://e.example/", .hosts = "e.example:443",
+          .proxy = "q.example:2", .source = "the environment (PIP_INDEX_URL)" },
+        { .name = "credentials are left out", .language = PY, .env = { "PIP_INDEX_URL", "https://me:s%40cret@e.example:8443/simple/" },
+          .index = "https://e.example:8443/simple/", .hosts = "e.example:8443", .source = "the environment (PIP_INDEX_URL)" },
+        { .name = "an address", .language = PY, .env = { "PIP_INDEX_URL", "http://127.0.0.5:8080/simple" }, .index = "http://127.0.0.5:8080/simple", .hosts = "127.0.0.5:8080" },
+        { .name = "an address of IPv6", .language = PY, .env = { "PIP_INDEX_URL", "http://u@[::1]:8080/simple" }, .index = "http://[::1]:8080/simple", .hosts = "::1:8080" },
+        { .name = "no address", .language = PY, .env = { "PIP_INDEX_URL", "file:///srv/simple" }, .hosts = "" },
+        { .name = "no host", .language = PY, .env = { "PIP_INDEX_URL", "https://:443/" }, .hosts = "" },
+        { .name = "no port", .language = PY, .env = { "PIP_INDEX_URL", "https://a.example:70000/" }, .hosts = "" },
+        { .name = "npm's files", .language = JS,
+          .files = { { "/usr/etc/npmrc", "registry=https://a.example/\ncafile=/a.pem\n" },
+                     { "/home/me/.npmrc", "; mine\n//b.example/:_authToken=secret\nregistry = \"https://${WHERE}/npm/\"\n@corp:registry=https://corp.example:8443/\n" } },
+          .env = { "HOME", "/home/me", "WHERE", "b.example" }, .index = "https://b.example/npm/", .hosts = "b.example:443 corp.example:8443", .ca = "/a.pem", .source = "/home/me/.npmrc" },
+        { .name = "npm's scopes before its registry", .language = JS, .files = { { "/etc/npmrc", "@corp:registry=https://corp.example/\nregistry=https://a.example/\n" } },
+          .index = "https://a.example/", .hosts = "a.example:443 corp.example:443", .source = "/etc/npmrc" },
+        { .name = "npm's environment", .language = JS, .files = { { "/etc/npmrc", "registry=https://a.example/\n" } },
+          .env = { "NPM_CONFIG_REGISTRY", "https://e.example/", "npm_config_cafile", "/e.pem" }, .index = "https://e.example/", .hosts = "e.example:443", .ca = "/e.pem",
+          .source = "the environment (npm_config_registry)" },
+};
+
+static const char *get(void *arg, const char *name)
+{
+        const struct row *row = arg;
+
+        for (size_t i = 0; i + 1 < RV_N_ELEMENTS(row->env) && row->env[i]; i += 2)
+                if (strcmp(row->env[i], name) == 0)
+                        return row->env[i + 1];
+        return NULL;
+}
+
+static void expect(const struct row *row, const char *what, const char *seen, const char *expected)
+{
+        if (strcmp(seen ? seen : "(none)", expected ? expected : "(none)") != 0)
+                fail_msg("%s: %s is \"%s\", not \"%s\"", row->name, what, seen ? seen : "(none)", expected ? expected : "(none)");
+}
+
+static void put(void **state, const struct file *file)
+{
+        char path[512], *slash;
+
+        snprintf(path, sizeof(path), "%s%s", (const char *)*state, file->path);
+        slash = strrchr(path, '/');
+        *slash = 0;
+        assert_int_equal(rv_mkdir_p(path, 0700), 0);
+        *slash = '/';
+        assert_int_equal(rv_write_file(path, file->text, strlen(file->text), 0600, false), 0);
+}
+
+static void list_hosts(const struct rv_registry *r, char *ret, size_t size)
+{
+        *ret = 0;
+        for (size_t i = 0; i < r->n_hosts; i++)
+                snprintf(ret + strlen(ret), size - strlen(ret), "%s%s:%u", i ? " " : "", r->hosts[i].host, r->hosts[i].port);
+}
+
+static void every_place(void **state)
+{
+        for (size_t i = 0; i < RV_N_ELEMENTS(rows); i++) {
+                _cleanup_(rv_registry_freep) struct rv_registry *r = NULL;
+                _cleanup_(rv_config_freep) struct rv_config *config = NULL;
+                const char *text = rows[i].config ? rows[i].config : "";
+                struct rv_error err = { 0 };
+                struct rv_registry_view view = { .get = get, .arg = (void *)&rows[i] };
+                char hosts[512], proxy[128] = "";
+
+                tmp_make(state);
+                view.root = *state;
+                for (size_t k = 0; k < RV_N_ELEMENTS(rows[i].files) && rows[i].files[k].path; k++)
+                        put(state, &rows[i].files[k]);
+                if (rv_config_parse(text, strlen(text), "/t.yaml", &config, &err) != 0)
+                        fail_msg("%s: %s", rows[i].name, err.message);
+                assert_int_equal(rv_registry_find(config, &config->tenants[0], rows[i].language, &view, &r), 0);
+                expect(&rows[i], "the index", r->index, rows[i].index);
+                list_hosts(r, hosts, sizeof(hosts));
+                expect(&rows[i], "the list of hosts", hosts, rows[i].hosts);
+                expect(&rows[i], "the certificates", r->ca, rows[i].ca);
+                if (r->proxy.host)
+                        snprintf(proxy, sizeof(proxy), "%s:%u", r->proxy.host, r->proxy.port);
+                expect(&rows[i], "the proxy", proxy, rows[i].proxy ? rows[i].proxy : "");
+                expect(&rows[i], "find-links", r->find_links, rows[i].find_links);
+                if (rows[i].source)
+                        expect(&rows[i], "the source", r->source, rows[i].source);
+                tmp_remove(state);
+        }
+}
+
+static const struct {
+        const char *name, *text, *hosts;
+        size_t n_links;
+} pages[] = {
+        { "HTML", "<a href=\"https://files.example/a/x-1.whl#sha256=0\">x</a> <a href='https://files.example/b'>", "registry.example:443 files.example:443", 2 },
+        { "JSON", "{\"files\":[{\"url\":\"https://files.example:8443/x\"},{\"url\": \"http://other.example/y\"}]}", "registry.example:443 files.example:8443 other.example:80", 2 },
+        { "links to itself", "<a href=\"../../packages/x-1.whl\">", "registry.example:443", 0 },
+        { "text that is no link", "see https://evil.example/ for more", "registry.example:443", 0 },
+        { "what is no address", "\"https://\" \"http://a b\" \"https://[::1\" \"httpx://a.example\"", "registry.example:443", 0 },
+        { "cut off", "\"https://files.example/x", "registry.example:443", 0 },
+        { "nothing", "", "registry.example:443", 0 },
+};
+
+static void every_page(void **state)
+{
+        (void)state;
+        for (size_t i = 0; i < RV_N_ELEMENTS(pages); i++) {
+                struct rv_registry *r = calloc(1, sizeof(*r));
+                char hosts[512];
+                size_t n;
+
+                assert_int_equal(rv_registry_add_url(r, "https://registry.example/simple", NULL), 0);
+                n = rv_registry_page_hosts(r, pages[i].text, strlen(pages[i].text));
+                list_hosts(r, hosts, sizeof(hosts));
+                if (n != pages[i].n_links || strcmp(hosts, pages[i].hosts) != 0)
+                        fail_msg("%s: %zu links, hosts %s", pages[i].name, n, hosts);
+                rv_registry_free(r);
+        }
+}
+
+/* What is kept is used, for its own index alone, and what is not well-formed is as if it were not there. */
+static void kept_answers(void **state)
+{
+        int state_fd = open(*state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        struct rv_registry *r;
+
+        assert_true(state_fd >= 0);
+        for (int i = 0; i < 2; i++) {
+                r = calloc(1, sizeof(*r));
+                r->language = PY;
+                assert_int_equal(rv_registry_add_url(r, "http://127.0.0.1:1/simple", &r->index), 0);
+                rv_registry_complete(r, state_fd, -1);
+                assert_false(r->has_files);      /* nobody to ask, and nothing is kept of it */
+                assert_int_equal(r->n_hosts, 1);
+                rv_registry_free(r);
+        }
+        r = calloc(1, sizeof(*r));
+        r->language = JS;
+        assert_int_equal(rv_registry_add_url(r, "http://127.0.0.1:1/", &r->index), 0);
+        rv_registry_complete(r, state_fd, -1);
+        assert_true(r->has_files);
+        rv_registry_free(r);
+        close(state_fd);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(every_place),
+                cmocka_unit_test(every_page),
+                cmocka_unit_test_setup_teardown(kept_answers, tmp_make, tmp_remove),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

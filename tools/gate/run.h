@@ -1,0 +1,69 @@
+/*
+ * run.h - one run in the gate: its rules, its sockets, its connections
+ *
+ *     run_add -> (served) -> run_remove: all is closed at once, the evidence is what is left
+ *
+ * Everything of a run hangs on it; a connection or a query is released after the callback that ended it (run_reap),
+ * so that callers need not know which of their calls ends what. The run's memory is released when libuv has let go of
+ * its handles. One thread.
+ */
+#pragma once
+
+#include "bucket.h"
+#include "egress/evidence.h"
+#include "egress/gate_rules.h"
+#include "egress/synth.h"
+#include "gate.h"
+#include "watch.h"
+
+struct run {
+        struct gate *gate;
+        struct link link;
+        uint64_t id;
+        struct rv_gate_rules *rules;
+        struct rv_synth *synth;
+        struct rv_evidence *evidence;
+        uint64_t bytes;                                    /* moved so far, both ways */
+
+        int epoll_fd;
+        uv_poll_t poll;
+        uv_timer_t timer;
+        uint64_t wake_ms;                                  /* when the timer fires; 0: not started */
+        unsigned n_handles;                                /* of libuv, not closed yet */
+
+        struct watch listener, dns_udp4, dns_udp6, dns_tcp;
+        struct bucket connection_bucket, dns_bucket;
+        uint64_t full_ms;                                  /* since when connections wait for others to end; 0: they do not */
+        struct link conns, dead_conns;                     /* conn.h */
+        unsigned n_conns;
+        struct link dns_streams, dead_dns_streams;         /* dns.c */
+        unsigned n_dns_streams;
+        struct link answers;                               /* resolve.c */
+        unsigned n_answers, n_asked;
+};
+
+/**
+ * run_add() - serve a run
+ * @sockets: RV_GATE_FDS_MAX - 1 at most, in any order
+ *
+ * Context:   the loop
+ * Ownership: takes @rules and the @sockets, also on failure; *@ret is the gate's (run_remove)
+ * Return:    0; -EINVAL with the reason in @err; -errno
+ */
+int run_add(struct gate *gate, uint64_t id, struct rv_gate_rules *rules, const int *sockets, size_t n_sockets,
+        struct rv_error *err);
+/** run_find() - Context: the loop. Ownership: the gate's. Return: the run of this number, or NULL */
+struct run *run_find(struct gate *gate, uint64_t id);
+/**
+ * run_remove() - end all of a run at once
+ * @report: gets the evidence as JSON; NULL if nobody wants it
+ *
+ * Context:   the loop
+ * Ownership: takes @run
+ * Return:    0 or -ENOMEM: the run is gone all the same
+ */
+int run_remove(struct run *run, struct rv_buf *report);
+/** run_wake_at() - have the run's timer fire then, or before. Context: the loop. Ownership: none. Return: none */
+void run_wake_at(struct run *run, uint64_t ms);
+/** run_reap() - release what has ended. Context: the loop, at the end of a callback. Ownership: takes what has ended. Return: none */
+void run_reap(struct run *run);
