@@ -47,6 +47,7 @@ static int put(struct output *o, const json_t *line, struct rv_buf *take_body)
         }
         *o->end = a;
         o->end = &a->next;
+        o->n_held++;
         return 0;
 }
 
@@ -91,6 +92,7 @@ static void drop_first(struct output *o)
         if (!o->first)
                 o->end = &o->first;
         o->held_bytes -= a->body.size;
+        o->n_held--;
         rv_buf_fini(&a->line);
         rv_buf_fini(&a->body);
         free(a);

@@ -13,6 +13,7 @@ struct output_answer;
 struct output {
         struct output_answer *first, **end;
         size_t held_bytes;               /* of bodies not written yet */
+        unsigned n_held;                 /* answers not written yet */
 };
 
 /** output_init() - empty. Context: any. Ownership: the caller's memory. Return: none */

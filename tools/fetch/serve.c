@@ -8,6 +8,7 @@
 
 #define CHUNK_BYTES ((size_t)64 << 10)
 #define HELD_BYTES_MAX ((size_t)96 << 20)   /* of answers under way and to be written, but for one alone */
+#define HELD_ANSWERS_MAX 256u               /* to be written, before more requests are read */
 #define WAIT_MS 60000
 
 struct server {
@@ -115,6 +116,12 @@ static bool has_room(const struct server *s)
         return s->n_active < RV_FETCH_PARALLEL && (held == 0 || held + s->next.max_bytes <= HELD_BYTES_MAX);
 }
 
+/* May the next request be begun, or read? */
+static bool may_go_on(const struct server *s)
+{
+        return s->has_next ? has_room(s) : s->out.n_held < HELD_ANSWERS_MAX;
+}
+
 static int begin_next(struct server *s)
 {
         struct transfer *t;
@@ -138,7 +145,9 @@ static int take_requests(struct server *s, bool *ret_is_waiting)
         int r;
 
         for (;;) {
-                *ret_is_waiting = true;
+                *ret_is_waiting = s->has_next || may_go_on(s);
+                if (!*ret_is_waiting)
+                        return 0;
                 if (!s->has_next) {
                         r = take_line(s);
                         if (r <= 0)
@@ -228,8 +237,8 @@ static int loop(struct server *s)
                         return rv_trace(r);
                 if (s->is_at_end && is_waiting && s->n_active == 0 && !s->out.first)
                         break;
-                /* A transfer that ended made room: look again before waiting. */
-                if (s->has_next && !is_waiting && has_room(s))
+                /* A transfer that ended, or an answer that was written, made room: look again before waiting. */
+                if (!is_waiting && may_go_on(s))
                         continue;
                 r = wait(s, is_waiting && !s->is_at_end);
                 if (r < 0)
