@@ -383,22 +383,6 @@ static void a_signer_that_is_elsewhere(void **state)
         end(seal, log);
 }
 
-/* What was signed is not there any more. */
-static void a_log_that_was_cut_off(void **state)
-{
-        struct rv_log *log = open_log(state);
-        struct rv_seal *seal = begin(log);
-
-        add(log, 5, true);
-        signer.size = 6;
-        start(seal, RV_SEAL_NEW, -EBADMSG);
-        assert_non_null(strstr(done_text, "fewer records"));
-        assert_int_equal(n_warned, 1);
-        signer.size = 5;        /* by another process */
-        start(seal, RV_SEAL_NEW, 0);
-        end(seal, log);
-}
-
 /* What is kept of the tree is wrong in a way that only the signer can tell. */
 static void a_wrong_edge_is_made_anew(void **state)
 {
@@ -629,7 +613,6 @@ int main(void)
                 TMP(two_at_once),
                 TMP(a_later_one_came_first),
                 TMP(a_signer_that_is_elsewhere),
-                TMP(a_log_that_was_cut_off),
                 TMP(a_wrong_edge_is_made_anew),
                 TMP(an_older_copy_is_told),
                 TMP(a_wrong_size_is_made_anew),
