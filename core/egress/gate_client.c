@@ -34,6 +34,7 @@ struct rv_gate_client {
         struct rv_host_timer *why;   /* the channel is closed, and nobody was told so far */
         struct served *runs;
         uint64_t n_added;
+        bool is_hung_up;             /* its end is no news */
         char lost_text[RV_REASON_SIZE];
 };
 
@@ -113,6 +114,8 @@ static void on_end(struct rv_gate_client *client)
 
 void rv_gate_client_lose(struct rv_gate_client *client, const char *text)
 {
+        if (client->is_hung_up)
+                return;
         if (client->fd < 0 && !client->why)
                 client->host->log(client->host->ctx, RV_LOG_WARNING, text);
         else
@@ -237,6 +240,12 @@ int rv_gate_client_new(const struct rv_host *host, struct rv_gate_client **ret)
         client->fd = -EBADF;
         *ret = client;
         return 0;
+}
+
+void rv_gate_client_hang_up(struct rv_gate_client *client)
+{
+        disconnect(client);
+        client->is_hung_up = true;
 }
 
 void rv_gate_client_free(struct rv_gate_client *client)

@@ -34,7 +34,9 @@ typedef void (*rv_gate_cb)(void *arg, const struct rv_gate_event *event);
 
 /** rv_gate_client_new() - without a gate. Context: loop thread. Ownership: borrows @host until free. Return: 0 or -ENOMEM */
 int rv_gate_client_new(const struct rv_host *host, struct rv_gate_client **ret);
-/** rv_gate_client_free() - hang up: the gate ends. Context: loop thread, no run is left. Ownership: takes @client, may be NULL. Return: none */
+/** rv_gate_client_hang_up() - nothing more is wanted of the gate: it ends while other things are done. Context: loop thread, no run is left; also from a callback. Ownership: borrows. Return: none */
+void rv_gate_client_hang_up(struct rv_gate_client *client);
+/** rv_gate_client_free() - hang up, and release. Context: loop thread, no run is left, outside of callbacks. Ownership: takes @client, may be NULL. Return: none */
 void rv_gate_client_free(struct rv_gate_client *client);
 
 /** rv_gate_client_serve() - a gate was started. Context: loop thread. Ownership: takes its channel. Return: none; a gate that cannot be served is as one that is gone */

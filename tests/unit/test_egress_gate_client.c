@@ -31,7 +31,7 @@ struct bench {
         const char *logged;
         uint64_t id;
         unsigned n_expected;             /* events after which the loop ends */
-        bool removes_when_served;
+        bool removes_when_served, hangs_up_at_last;
 };
 
 static void on_late(void *arg)
@@ -103,6 +103,8 @@ static void on_event(void *arg, const struct rv_gate_event *event)
                 snprintf(text, sizeof(text), "%zu+%llu %zu+%llu", json_array_size(event->evidence->contacts),
                         (unsigned long long)event->evidence->n_more_contacts, json_array_size(event->evidence->denials),
                         (unsigned long long)event->evidence->n_more_denials);
+                if (b->hangs_up_at_last)
+                        rv_gate_client_hang_up(b->client);
                 hear(b, "report ", text);
                 break;
         }
@@ -312,6 +314,22 @@ static void removed_before_it_was_served(void **state)
         assert_int_equal(b->gate.n_removes, 2);
 }
 
+/* From the very callback that brings the last word. */
+static void hung_up(void **state)
+{
+        struct bench *b = *state;
+
+        b->removes_when_served = b->hangs_up_at_last = true;
+        add(b);
+        run_until(b, 2);
+        expect_heard(b, "hung up", "served, report 1+0 1+4");
+        rv_gate_client_lose(b->client, "the gate ended with status 0");
+        assert_null(b->logged);
+        for (int i = 0; i < 100 && b->gate.fd >= 0; i++)
+                rv_loop_run(&b->loop);
+        assert_true(b->gate.fd < 0);
+}
+
 static void too_much(void **state)
 {
         struct bench *b = *state;
@@ -337,7 +355,7 @@ int main(void)
                 ON_BENCH(nobody_there),
                 ON_BENCH(forgotten),
                 ON_BENCH(removed_before_it_was_served),
-                ON_BENCH(too_much),
+                ON_BENCH(hung_up), ON_BENCH(too_much),
         };
 
         alarm(50);

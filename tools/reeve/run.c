@@ -157,6 +157,7 @@ static void on_released(void *ctx, struct rv_run *run)
 
         (void)run;
         v->is_released = v->session.is_last = true;
+        rv_gate_client_hang_up(v->session.core.gate);
         end_if_over(v);
 }
 
