@@ -9,12 +9,13 @@
 /* X(name): with any arguments. */
 /* clang-format off */
 #define GATE_CALLS(X) \
-        X(accept4) X(brk) X(clock_gettime) X(clock_getres) X(close) X(connect) X(dup) X(epoll_create1) X(epoll_ctl) X(epoll_pwait) \
-        X(epoll_pwait2) X(epoll_wait) X(eventfd2) X(exit) X(exit_group) X(fcntl) X(fstat) X(ftruncate) X(futex) X(getpeername) \
-        X(getpid) X(getrandom) X(getsockname) X(getsockopt) X(gettid) X(gettimeofday) X(lseek) X(madvise) X(memfd_create) \
-        X(mmap) X(mprotect) X(mremap) X(munmap) X(pipe2) X(poll) X(ppoll) X(pread64) X(read) X(readv) X(recvfrom) X(recvmsg) \
-        X(restart_syscall) X(rt_sigaction) X(rt_sigprocmask) X(rt_sigreturn) X(sendmsg) X(sendto) X(setsockopt) X(shutdown) \
-        X(splice) X(time) X(write) X(writev)
+        X(accept4) X(brk) X(clock_gettime) X(clock_getres) X(close) X(connect) X(dup) X(epoll_create1) \
+        X(epoll_ctl) X(epoll_pwait) X(epoll_pwait2) X(epoll_wait) X(eventfd2) X(exit) X(exit_group) X(fcntl) \
+        X(fstat) X(ftruncate) X(futex) X(getpeername) X(getpid) X(getrandom) X(getsockname) X(getsockopt) \
+        X(gettid) X(gettimeofday) X(lseek) X(madvise) X(memfd_create) X(mmap) X(mprotect) X(mremap) \
+        X(munmap) X(pipe2) X(poll) X(ppoll) X(pread64) X(read) X(readv) X(recvfrom) X(recvmsg) \
+        X(restart_syscall) X(rt_sigaction) X(rt_sigprocmask) X(rt_sigreturn) X(sendmsg) X(sendto) \
+        X(setsockopt) X(shutdown) X(splice) X(time) X(write) X(writev)
 /* clang-format on */
 
 /* socket(2): these families and types, with protocol 0, TCP or UDP; netlink for the host's own addresses. */
