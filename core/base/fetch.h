@@ -27,7 +27,7 @@
  *
  * A redirect is followed, at most RV_FETCH_REDIRECTS_MAX times, if scheme, host and port stay the same, and if the
  * method does: a POST is sent on by 307 and 308 alone. No cookies, no .netrc, no proxy from the environment,
- * HTTP/1.1 only; gzip is asked for, and max_bytes holds for what comes out of it.
+ * HTTP/1.1 only; no compression is asked for, and an answer that has one is an error (`protocol`).
  *
  * A line that is no JSON object, or one without a usable id or body_bytes, ends the helper with status 2 and a
  * message, as nobody can tell where the next request begins or whose the answer is.

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <strings.h>
 
-#define ACCEPTED "gzip"   /* nothing else is asked for, so nothing else is decoded */
 
 static void url_cleanup(CURLU **u)
 {
@@ -184,8 +183,6 @@ static int set_options(struct transfer *t)
                 c = set_method(t);
         if (c == CURLE_OK)
                 c = curl_easy_setopt(t->easy, CURLOPT_USERAGENT, "reeve/" RV_VERSION);
-        if (c == CURLE_OK)
-                c = curl_easy_setopt(t->easy, CURLOPT_ACCEPT_ENCODING, ACCEPTED);
         if (c != CURLE_OK)
                 return rv_raise(-ENOMEM);
         /* These take no memory and so cannot fail. */
@@ -343,6 +340,7 @@ static bool is_redirect(long status)
 int transfer_conclude(struct transfer *t, CURLM *multi, CURLcode result)
 {
         _cleanup_(rv_freep) char *target = NULL;
+        const char *encoding;
         char *location = NULL;
 
         curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &t->status);
@@ -357,5 +355,9 @@ int transfer_conclude(struct transfer *t, CURLM *multi, CURLcode result)
                 return conclude_fault(t, result);
         if (t->status < 100 || t->status > 999)
                 return conclude_with(t, RV_FETCH_PROTOCOL, "", "the answer has no status");
+        /* A compressed body that was cut off would pass for a whole one: libcurl does not tell. */
+        encoding = rv_json_get_string(t->got_headers, "content-encoding", "identity");
+        if (strcasecmp(encoding, "identity") != 0 && t->body.size)
+                return conclude_with(t, RV_FETCH_PROTOCOL, "the answer is compressed, which was not asked for: ", encoding);
         return 0;
 }
