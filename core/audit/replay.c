@@ -151,6 +151,18 @@ static int compare(
 
 /* ---- The enforced verdict ---- */
 
+/* A candidate that fails denies; who would put it in force wants to know why. */
+static void note_broken(struct rv_replay_result *part, const json_t *verdict)
+{
+        const json_t *denial = json_array_get(json_object_get(verdict, "denials"), 0);
+
+        if (strcmp(rv_json_get_string(verdict, "code", ""), "policy_error") != 0 || part->n_broken++ > 0)
+                return;
+        snprintf(part->broken, sizeof(part->broken), "%s:%lld: %s", rv_json_get_string(denial, "file", ""),
+                (long long)json_integer_value(json_object_get(denial, "line")),
+                rv_json_get_string(json_object_get(verdict, "reason"), "message", ""));
+}
+
 static int finish_enforced(
         struct rv_replay_worker *w, struct rv_replay_record *rec, struct judgement j, struct rv_replay_result *part)
 {
@@ -162,6 +174,8 @@ static int finish_enforced(
                 return -ENOMEM;
         if (rec->is_evaluated)
                 j = rec->error ? error : rec->is_same ? same : judge_difference(w, rec, rec->verdict_text, &recorded);
+        if (is_candidate && rec->is_evaluated && !rec->error)
+                note_broken(part, rec->verdict);
         if (j.class == CLASS_SAME && is_candidate)
                 r = compare(part, rec, rec->verdict, rec->verdict);
         if (j.class == CLASS_DIFF && is_candidate) {

@@ -97,6 +97,8 @@ struct rv_replay_result {
         struct rv_replay_group *groups;          /* in the order in which they came up */
         size_t n_groups;
         uint64_t n_ungrouped;                    /* changes past RV_REPLAY_GROUPS_MAX */
+        uint64_t n_broken;                       /* decisions on which the candidate itself failed (policy_error) */
+        char broken[256];                        /* how, on the first of them */
         /* Digests that do not fit what stands in the record. */
         uint64_t n_corrupt;
         char corrupt[256];                       /* the first: where, and what */

@@ -187,6 +187,9 @@ int rv_replay_merge(struct rv_replay_result *result, struct rv_replay_result *pa
                 result->differences[result->n_differences++] = part->differences[i];
         result->n_compared += part->n_compared;
         result->n_changed += part->n_changed;
+        if (!result->n_broken)
+                memcpy(result->broken, part->broken, sizeof(result->broken));
+        result->n_broken += part->n_broken;
         for (size_t i = 0; i < RV_CHANGE_MAX_; i++)
                 merge_count(&result->changes[i], &part->changes[i]);
         if (part->n_corrupt && !result->n_corrupt)

@@ -204,6 +204,11 @@ def replay(cli):
     groups = [(g["change"], g["tenant"], g["section"], g["rule_before"], g["rule_now"], g["n"]) for g in result["changes"]["groups"]]
     check("flips by tenant and rule", ("widen", "local", "network", "default", "default", 2) in groups and ("widen", "other", "network", "default", "default", 1) in groups
           and result["failed_on"] == ["widen"] and result["exit_status"] == 1, groups)
+    os.mkdir(os.path.join(cli.place, "typo"))
+    with open(os.path.join(cli.place, "typo/policy.lua"), "w", encoding="ascii") as f:
+        f.write("return policy {\n  packages = { default = 'allow' }\n  network = {},\n}\n")
+    status, out = cli.audit("replay", "--candidate", "typo", "--fail-on", "allow,widen", "state")[:2]
+    check("a candidate that fails on everything passes no gate", status == 2 and "the candidate itself fails" in out and "policy.lua:3" in out, (status, out))
     check("the bundle itself changes nothing", "changed                       0" in cli.audit("replay", "--candidate", "bundle", "--fail-on", "allow,deny,widen,backend,key", "state")[1], "")
 
 

@@ -35,8 +35,8 @@ static const char help[] =
         "  --json             print the result as one JSON object\n"
         "\n"
         "A TIME is as in RFC 3339, or 24h (ago), or @SECONDS.\n"
-        "Exit status: 0 all the same, 1 differences or a change of --fail-on, 2 a corrupt log or usage,\n"
-        "3 no differences, but not all could be evaluated.\n";
+        "Exit status: 0 all the same, 1 differences or a change of --fail-on, 2 a corrupt log, usage, or a\n"
+        "candidate that fails on every decision, 3 no differences, but not all could be evaluated.\n";
 
 enum { OPT_FROM = AUDIT_OPT_OWN, OPT_TO, OPT_TENANT, OPT_CANDIDATE, OPT_FAIL_ON, OPT_BUNDLES, OPT_JOBS, OPT_NO_VERIFY };
 

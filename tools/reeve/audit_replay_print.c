@@ -17,7 +17,7 @@ int replay_status(const struct replay_options *o, const struct rv_replay_result 
 {
         const struct rv_replay_tally *e = &r->enforced, *s = &r->shadow;
 
-        if (r->n_corrupt)
+        if (r->n_corrupt || (r->n_broken && r->n_broken == r->n_compared))
                 return EXIT_USAGE;
         for (unsigned i = 0; i < RV_CHANGE_GATES; i++)
                 if (has_gate(o, i) && r->changes[i].n)
@@ -106,11 +106,12 @@ int replay_print_json(const struct replay_options *o, const struct rv_replay_res
         for (unsigned i = 0; i < RV_CHANGE_GATES; i++)
                 if (has_gate(o, i) && r->changes[i].n)
                         json_array_append_new(gates, json_string(rv_change_words[i]));
-        value = json_pack("{s:s, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i}", "schema", "reeve.replay/1", "candidate",
+        value = json_pack("{s:s, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i}", "schema", "reeve.replay/1", "candidate",
                           o->input.candidate ? json_string(rv_bundle_digest(o->input.candidate)) : json_null(), "records", (json_int_t)r->n_records, "oldest",
                           time_json(r->oldest_us), "newest", time_json(r->newest_us), "enforced", tally_json(&r->enforced), "shadow", tally_json(&r->shadow),
                           "differences", differences_json(r), "changes", changes_json(r), "failed_on", gates, "corrupt",
-                          json_pack("{s:I, s:o}", "n", (json_int_t)r->n_corrupt, "first", r->n_corrupt ? text_json(r->corrupt) : json_null()), "exit_status",
+                          json_pack("{s:I, s:o}", "n", (json_int_t)r->n_corrupt, "first", r->n_corrupt ? text_json(r->corrupt) : json_null()),
+                          "candidate_failed", json_pack("{s:I, s:o}", "n", (json_int_t)r->n_broken, "first", r->n_broken ? text_json(r->broken) : json_null()), "exit_status",
                           replay_status(o, r));
         return print_json(value, "the result");
 }
@@ -206,6 +207,8 @@ void replay_print(const struct replay_options *o, const struct rv_replay_result 
                 print_text("enforced → shadow: %llu compared, %llu unchanged, %llu changed", (unsigned long long)r->n_compared,
                            (unsigned long long)(r->n_compared - r->n_changed), (unsigned long long)r->n_changed);
         print_changes(o, r);
+        if (r->n_broken)
+                print_text("the candidate itself fails on %llu of them: %s; see `reeve policy check`", (unsigned long long)r->n_broken, r->broken);
         if (r->n_corrupt)
                 print_text("corrupt: %llu records; the first: %s", (unsigned long long)r->n_corrupt, r->corrupt);
 }
