@@ -167,8 +167,7 @@ class Checks:
         log = os.path.join(directory, "meson-logs/testlog.json")
         if os.path.exists(log):
             os.unlink(log)   # or a run that does not come to its tests would count by those of the last one
-        # Many of them wait for something most of the time.
-        command = ["meson", "test", "-C", directory, "--no-rebuild", "--print-errorlogs", "--num-processes", str(2 * int(JOBS))]
+        command = ["meson", "test", "-C", directory, "--no-rebuild", "--print-errorlogs"]
         command += [a for s in suites if s in known_suites(directory) for a in ("--suite", s)]
         env = {"UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1", "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0",
                "RV_MUST_RUN": must_run}
