@@ -69,7 +69,7 @@ int rv_netlink_request(int fd, const void *messages, size_t size, uint32_t n, in
         while (n_left) {
                 const char *p = buf.bytes;
                 const struct nlmsghdr *m;
-                size_t got;
+                size_t got = 0;
 
                 r = receive(fd, buf.bytes, sizeof(buf), &got);
                 if (r < 0)
@@ -107,7 +107,7 @@ int rv_netlink_dump(int fd, const void *request, size_t request_size, void *buf,
         for (;;) {
                 const char *p = (char *)buf + used;
                 const struct nlmsghdr *m;
-                size_t got;
+                size_t got = 0;
                 int r = receive(fd, (char *)buf + used, size - used, &got), e;
 
                 if (r < 0)
