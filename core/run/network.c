@@ -137,11 +137,13 @@ static void on_gate(void *arg, const struct rv_gate_event *event)
         }
         run->network.gate_id = 0;
         run->network.is_over = true;
+        /* Before its release the program was held: it has reached nothing. */
+        run->network.is_evidence_lost = event->kind != RV_GATE_EVENT_REPORT &&
+                (run->evidence.was_released || run->has_seen);
         if (event->kind == RV_GATE_EVENT_REPORT) {
                 run->network.evidence = *event->evidence;
                 *event->evidence = (struct rv_network_evidence){ 0 };
         } else if (run->has_seen) {
-                run->network.is_evidence_lost = true;
                 snprintf(line, sizeof(line), "what run %s reached is not known: %.400s", run->run_id, event->text);
                 run->core->host->log(run->core->host->ctx, RV_LOG_WARNING, line);
         } else {

@@ -198,9 +198,10 @@ int rv__record_decision(struct rv_run *run, struct rv_error *err)
 static json_t *make_network(const struct rv_run *run)
 {
         const struct rv_network_evidence *e = &run->network.evidence;
-        json_t *network = json_pack("{s:s, s:O?, s:O?, s:I, s:I}", "mode", rv_network_mode_name(run->request->network_mode), "contacts",
-                                    e->contacts, "denials", e->denials, "more_contacts", (json_int_t)e->n_more_contacts, "more_denials",
-                                    (json_int_t)e->n_more_denials);
+        json_t *network = json_pack("{s:s, s:o, s:o, s:I, s:I}", "mode", rv_network_mode_name(run->request->network_mode), "contacts",
+                                    e->contacts ? json_incref(e->contacts) : json_array(), "denials",
+                                    e->denials ? json_incref(e->denials) : json_array(), "more_contacts", (json_int_t)e->n_more_contacts,
+                                    "more_denials", (json_int_t)e->n_more_denials);
 
         if (run->network.is_evidence_lost)
                 json_object_set_new(network, "is_lost", json_true());

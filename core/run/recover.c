@@ -110,6 +110,19 @@ static int keep(struct rv_log *log, const json_t *decision, const struct rv_outc
         return rv_trace(r);
 }
 
+/* What a run with network reached; nobody is left to tell if it may have started. */
+static int set_network(json_t *body, const char *mode, enum rv_started started)
+{
+        json_t *network;
+
+        if (!mode || !strcmp(mode, "none"))
+                return 0;
+        network = json_pack("{s:s, s:[], s:[], s:i, s:i}", "mode", mode, "contacts", "denials", "more_contacts", 0, "more_denials", 0);
+        if (started != RV_STARTED_NO)
+                json_object_set_new(network, "is_lost", json_true());
+        return json_object_set_new(body, "network", network) < 0 ? rv_raise(-ENOMEM) : 0;
+}
+
 static int make_outcome(struct rv_log *log, const json_t *decision, json_t *body)
 {
         const char *mode = text_at(json_object_get(decision, "facts"), "request", "network_mode");
@@ -133,6 +146,8 @@ static int make_outcome(struct rv_log *log, const json_t *decision, json_t *body
                 r = set(body, "code", rv_code_name(o.reason.code));
         if (r == 0)
                 r = set(body, "started", rv_started_name(o.reason.started));
+        if (r == 0)
+                r = set_network(body, mode, o.reason.started);
         return rv_trace(r);
 }
 

@@ -78,7 +78,7 @@ static const struct {
           "failed", "timeout", "no", "", 0, 0, 0, false, false, true },
 
         { { .name = "the gate dies while the program runs", .request = ANY, .script = { STEPS(HELD, STARTED, TEST), .on_stop = &killed, .call = gate_dies } }, 0, 0,
-          "outcome_unknown", "backend_lost", "yes", RV_CAUSE_GATE, 1, 1, 0, false, false, false },
+          "outcome_unknown", "backend_lost", "yes", RV_CAUSE_GATE, 1, 1, 0, false, true, false },
         { { .name = "the gate dies when the program is over", .request = ANY, .script = { STEPS(HELD, STARTED, ENDED, OBSERVE(ok)) } }, 0, FAKE_GATE_HANGS_UP,
           "completed", "ok", "yes", "", 1, 1, 1, false, true, false },
         { { .name = "the gate does not report", .request = ANY, .script = { STEPS(HELD, STARTED, ENDED, OBSERVE(ok)) } }, 0, FAKE_GATE_MUTE,
@@ -91,6 +91,7 @@ static void expect_evidence(const struct bench *b, const json_t *network, const 
 {
         const json_t *contacts = json_object_get(network, "contacts"), *denials = json_object_get(network, "denials");
 
+        expect_number(b, what, json_is_array(contacts) == json_is_object(network), 1);
         expect_number(b, what, (long long)json_array_size(contacts), is_there);
         expect_number(b, what, (long long)json_array_size(denials), is_there);
         expect_number(b, what, json_integer_value(json_object_get(network, "more_denials")), is_there ? 4 : 0);

@@ -47,6 +47,17 @@ static json_t *recover(void **state, int want)
 #define ALLOW ",\"verdict\":{\"effect\":\"allow\",\"code\":\"ok\",\"limits\":{\"timeout_s\":10}}"
 #define DENY(code) ",\"verdict\":{\"effect\":\"deny\",\"code\":\"" code "\",\"reason\":{\"message\":\"no\"}}"
 
+/* There is one if the decision says that the run had network access; what it reached is known if it never started. */
+static void expect_network(const char *name, const json_t *network, const char *mode, const char *started)
+{
+        bool has_network = mode && strncmp(mode, "network_mode\":\"none\"", 20) != 0;
+
+        if (json_is_object(network) != has_network || json_is_array(json_object_get(network, "contacts")) != has_network ||
+            json_is_array(json_object_get(network, "denials")) != has_network ||
+            json_is_true(json_object_get(network, "is_lost")) != (has_network && strcmp(started, "no") != 0))
+                fail_msg("%s: the record's network", name);
+}
+
 static void outcomes(void **state)
 {
         static const struct {
@@ -82,6 +93,7 @@ static void outcomes(void **state)
 
                         fail_msg("%s: %s", rows[i].name, text);
                 }
+                expect_network(rows[i].name, json_object_get(o, "network"), strstr(rows[i].decision, "network_mode"), rows[i].started);
                 tmp_remove(state);
                 assert_int_equal(tmp_make(state), 0);
         }
