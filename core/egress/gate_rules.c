@@ -112,7 +112,7 @@ static int read_domains(struct rv_gate_rules *rules, const json_t *value, struct
 static int read_endpoint(struct rv_gate_rules *rules, const json_t *value, const char *member, const char **ret_host,
         uint16_t *ret_port, struct rv_error *err)
 {
-        if (!json_is_object(value) || json_object_size(value) != 2)
+        if (!json_is_object(value) || json_object_size(value) != 2u + (json_object_get(value, "is_learned") != NULL))
                 return fail(err, member, "has to be an object of host and port");
         if (!read_port(json_object_get(value, "port"), ret_port))
                 return fail(err, member, "port has to be a number from 1 to 65535");
@@ -136,6 +136,7 @@ static int read_registries(struct rv_gate_rules *rules, const json_t *value, str
                 r = read_endpoint(rules, json_array_get(value, i), "registries", &allowed[i].name, &ports[i], err);
                 allowed[i].ports = &ports[i];
                 allowed[i].n_ports = 1;
+                allowed[i].is_learned = json_is_true(json_object_get(json_array_get(value, i), "is_learned"));
         }
         if (r == 0 && rules->names.mode == RV_NETWORK_REGISTRIES) {
                 rules->names.allowed = allowed;
@@ -353,6 +354,6 @@ bool rv_gate_rules_is_registry(const struct rv_gate_rules *rules, const char *na
                 return false;
         for (size_t i = 0; i < rules->names.n_allowed; i++)
                 if (strcmp(rules->names.allowed[i].name, name) == 0 && rules->names.allowed[i].ports[0] == port)
-                        return true;
+                        return !rules->names.allowed[i].is_learned;
         return false;
 }

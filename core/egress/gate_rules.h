@@ -6,8 +6,9 @@
  *      "registries":[{"host":"registry.example","port":443}], "proxy":{"host":"proxy.example","port":3128},
  *      "limits":{"connections":256,"connections_per_s":100,"bytes":0,"idle_ms":120000,"names":4096,"dns_per_s":200}}
  *
- * Only `mode` has to be there. A domain that has ports of its own is {"name":"example.com","ports":[443]}. `domains` counts in mode `domains` alone, `registries` and `proxy` in mode
- * `registries` alone. An unknown member, a wrong type and a value out of its range are errors: what is not understood
+ * Only `mode` has to be there. A domain that has ports of its own is {"name":"example.com","ports":[443]}; a registry's
+ * host that nobody but the index's page names has "is_learned":true, and has to be public. `domains` counts in mode
+ * `domains` alone, `registries` and `proxy` in mode `registries` alone. An unknown member, a wrong type and a value out of its range are errors: what is not understood
  * is not served. The rules live with their run: read, use, free. Any thread.
  */
 #pragma once
@@ -67,5 +68,5 @@ RV_DEFINE_CLEANUP(struct rv_gate_rules, rv_gate_rules_free)
 
 /** rv_gate_rules_resolve() - the address that the operator gave a name. Context: any. Ownership: the rules'. Return: it, or NULL */
 const struct rv_address *rv_gate_rules_resolve(const struct rv_gate_rules *rules, const char *name);
-/** rv_gate_rules_is_registry() - is it a registry's host and that registry's port, in mode `registries`? Context: any. Ownership: borrows. Return: as named */
+/** rv_gate_rules_is_registry() - is it a registry's host and that registry's port, in mode `registries`, and not learned? Context: any. Ownership: borrows. Return: as named */
 bool rv_gate_rules_is_registry(const struct rv_gate_rules *rules, const char *name, uint16_t port);

@@ -52,6 +52,7 @@ struct rv_name_rule {
         const char *name;              /* canonical */
         const uint16_t *ports;         /* NULL: every port */
         size_t n_ports;
+        bool is_learned;               /* mode registries: an index's page names it, not the operator */
 };
 
 struct rv_names {

@@ -101,7 +101,7 @@ static int add(struct rv_registry *r, const char *text, const char **ret_plain)
                         return (int)i;
         if (r->n_hosts == RV_REGISTRY_HOSTS_MAX)
                 return rv_raise(-ENOSPC);
-        r->hosts[r->n_hosts] = (struct rv_registry_host){ host, url.port };
+        r->hosts[r->n_hosts] = (struct rv_registry_host){ .host = host, .port = url.port };
         return (int)r->n_hosts++;
 }
 
@@ -117,8 +117,8 @@ void rv__registry_set_proxy(struct rv_registry *r, const char *text)
         struct url url;
 
         if (text && split(text, &url))
-                r->proxy = (struct rv_registry_host){ keep_host(r, url.host, (size_t)(url.host_end - url.host)),
-                        url.port };
+                r->proxy = (struct rv_registry_host){ .host = keep_host(r, url.host, (size_t)(url.host_end - url.host)),
+                        .port = url.port };
 }
 
 /* "host", "host:port" or a URL, as `registries.<language>.files` has them. */

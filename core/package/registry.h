@@ -23,6 +23,7 @@
 struct rv_registry_host {
         const char *host;            /* a canonical name, or an address */
         uint16_t port;
+        bool is_learned;             /* by a page of the index: it has to be public */
 };
 
 struct rv_registry {

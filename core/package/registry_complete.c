@@ -218,11 +218,17 @@ static void take_page(struct rv_registry *r, int state_fd, int helper_fd)
 
 void rv_registry_complete(struct rv_registry *r, int state_fd, int helper_fd)
 {
+        size_t n_named;
+
         /* npm's files come from the index's host, if nothing else is said. */
         if (r->language == RV_LANGUAGE_JAVASCRIPT && r->index)
                 r->has_files = true;
         if (!r->has_files || !r->index)
                 take_own(r, state_fd);
-        if (r->language == RV_LANGUAGE_PYTHON && r->index && !r->has_files)
-                take_page(r, state_fd, helper_fd);
+        if (r->language != RV_LANGUAGE_PYTHON || !r->index || r->has_files)
+                return;
+        n_named = r->n_hosts;
+        take_page(r, state_fd, helper_fd);
+        for (size_t i = n_named; i < r->n_hosts; i++)
+                r->hosts[i].is_learned = true;
 }

@@ -77,8 +77,13 @@ static json_t *make_registries(const struct rv_registry *registry)
 {
         json_t *list = json_array();
 
-        for (size_t i = 0; registry && i < registry->n_hosts; i++)
-                json_array_append_new(list, make_endpoint(&registry->hosts[i]));
+        for (size_t i = 0; registry && i < registry->n_hosts; i++) {
+                json_t *endpoint = make_endpoint(&registry->hosts[i]);
+
+                if (registry->hosts[i].is_learned)
+                        json_object_set_new(endpoint, "is_learned", json_true());
+                json_array_append_new(list, endpoint);
+        }
         return list;
 }
 

@@ -221,6 +221,10 @@ def test_registries_on_their_port_only():
     r = run("print(get('http://registry.test/'))", domains=["registry.test"], registries=[{"host": "registry.test", "port": 80}])
     assert r.text == "403\n" and r.has_denial(rule="private"), "a registry is private in mode registries alone"
     left()
+    r = run("print(get('http://registry.test/'), get('http://10.1.2.3/'))", mode="registries",
+            registries=[{"host": h, "port": 80, "is_learned": True} for h in ("registry.test", "10.1.2.3")])
+    assert r.text == "403 403\n" and r.has_denial(rule="private", name="registry.test"), "one that a page names has to be public"
+    left()
     r = run("print(get('http://10.1.2.3/'), get('http://10.1.2.3:8080/'))", mode="registries", registries=[{"host": "10.1.2.3", "port": 80}])
     assert r.text == "private 10.1.2.3 403\n", r.text
     left(("10.1.2.3", 80))

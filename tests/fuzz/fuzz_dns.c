@@ -10,7 +10,7 @@
 #include <strings.h>
 
 static const char *const denied[] = { "bad.example.com" };
-static const struct rv_name_rule allowed[] = { { "example.com", NULL, 0 } };
+static const struct rv_name_rule allowed[] = { { "example.com", NULL, 0, false } };
 
 static bool is_printable(const char *text)
 {

@@ -11,7 +11,7 @@
 #include <netdb.h>
 
 static const char *const denied[] = { "bad.example.com" };
-static const struct rv_name_rule allowed[] = { { "example.com", NULL, 0 }, { "10.0.0.5", NULL, 0 }, { "localhost", NULL, 0 } };
+static const struct rv_name_rule allowed[] = { { "example.com", NULL, 0, false }, { "10.0.0.5", NULL, 0, false }, { "localhost", NULL, 0, false } };
 
 static bool is_address(const char *text)
 {

@@ -117,7 +117,7 @@ static const struct row {
 #undef ROW
 };
 
-static const struct rv_name_rule allowed[] = { { "example.com", NULL, 0 } };
+static const struct rv_name_rule allowed[] = { { .name = "example.com" } };
 static const char *const denied[] = { "bad.example.com" };
 static const struct rv_names names = {
         .mode = RV_NETWORK_DOMAINS, .allowed = allowed, .n_allowed = 1, .denied = denied, .n_denied = 1

@@ -98,16 +98,20 @@ static void domains_with_ports_of_both(void **state)
 
 static void registries(void **state)
 {
+        struct rv_hostname host;
         _cleanup_(rv_gate_rules_freep) struct rv_gate_rules *r = rules_of(
                 "{\"mode\":\"registries\",\"registries\":[{\"host\":\"A.example\",\"port\":443},{\"host\":\"a.example\",\"port\":80},"
-                "{\"host\":\"10.0.0.1\",\"port\":8080}],\"domains\":[\"b.test\"],\"proxy\":{\"port\":3128,\"host\":\"10.0.0.2\"}}");
+                "{\"host\":\"10.0.0.1\",\"port\":8080},{\"host\":\"10.0.0.9\",\"port\":80,\"is_learned\":true}],\"domains\":[\"b.test\"],\"proxy\":{\"port\":3128,\"host\":\"10.0.0.2\"}}");
 
-        assert_int_equal(r->names.n_allowed, 3);
+        assert_int_equal(r->names.n_allowed, 4);
         assert_true(rv_gate_rules_is_registry(r, "a.example", 443));
         assert_true(rv_gate_rules_is_registry(r, "a.example", 80));
         assert_true(rv_gate_rules_is_registry(r, "10.0.0.1", 8080));
         assert_false(rv_gate_rules_is_registry(r, "10.0.0.1", 80));
         assert_false(rv_gate_rules_is_registry(r, "x.a.example", 443));
+        assert_false(rv_gate_rules_is_registry(r, "10.0.0.9", 80));
+        rv_hostname_parse("10.0.0.9", 8, RV_HOSTNAME_BARE, &host);
+        assert_int_equal(rv_names_judge(&r->names, &host, 80), RV_DENIAL_NONE);
         assert_string_equal(r->proxy_host, "10.0.0.2");
         assert_int_equal(r->proxy_port, 3128);
 }

@@ -199,7 +199,7 @@ static const struct {
 };
 
 static const uint16_t https[] = { 443 };
-static const struct rv_name_rule rules[] = { { "example.com", NULL, 0 }, { "partner.test", https, 1 } };
+static const struct rv_name_rule rules[] = { { "example.com", NULL, 0, false }, { "partner.test", https, 1, false } };
 static const char *const denied[] = { "bad.example.com" };
 static const struct rv_names names = { .mode = RV_NETWORK_DOMAINS, .allowed = rules, .n_allowed = RV_N_ELEMENTS(rules),
                                        .denied = denied, .n_denied = 1 };
@@ -306,8 +306,8 @@ static void authority_table(void **state)
 static void modes_and_ports(void **state)
 {
         static const uint16_t web[] = { 80, 443 };
-        static const struct rv_name_rule hosts[] = { { "registry.example", https, 1 }, { "localhost", NULL, 0 },
-                                                     { "10.0.0.5", https, 1 }, { "registry.example", web, 2 } };
+        static const struct rv_name_rule hosts[] = { { "registry.example", https, 1, false }, { "localhost", NULL, 0, false },
+                                                     { "10.0.0.5", https, 1, false }, { "registry.example", web, 2, false } };
         static const struct {
                 const char *name, *host;
                 enum rv_network_mode mode;

@@ -11,9 +11,12 @@
 #include "package/registry.h"
 
 #include "base/fd.h"
+#include "base/hash.h"
 #include "test_base_tmp.h"
 
 #include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
 
 struct file {
         const char *path, *text;
@@ -174,6 +177,22 @@ static void every_page(void **state)
         }
 }
 
+/* As a page that was asked for today leaves it. */
+static void keep_page(int state_fd, const char *index, const char *lines)
+{
+        char what[256], name[128], digest[RV_SHA256_HEX_SIZE];
+        int n = snprintf(what, sizeof(what), "page %s %lld", index, (long long)time(NULL) / 86400), fd;
+
+        rv_sha256_hex(what, (size_t)n, digest);
+        snprintf(name, sizeof(name), "registries/python-%.16s", digest);
+        (void)mkdirat(state_fd, "registries", 0700);    /* the tool's own answer may lie there */
+        fd = openat(state_fd, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+        assert_true(fd >= 0);
+        assert_int_equal(write(fd, what, (size_t)n), n);
+        assert_int_equal(write(fd, lines, strlen(lines)), (ssize_t)strlen(lines));
+        close(fd);
+}
+
 /* What is kept is used, for its own index alone, and what is not well-formed is as if it were not there. */
 static void kept_answers(void **state)
 {
@@ -190,6 +209,17 @@ static void kept_answers(void **state)
                 assert_int_equal(r->n_hosts, 1);
                 rv_registry_free(r);
         }
+        keep_page(state_fd, "http://127.0.0.1:1/simple", "\nhttps://127.0.0.1:1\nhttps://169.254.0.1:80\n");
+        r = calloc(1, sizeof(*r));
+        r->language = PY;
+        assert_int_equal(rv_registry_add_url(r, "http://127.0.0.1:1/simple", &r->index), 0);
+        rv_registry_complete(r, state_fd, -1);
+        assert_true(r->has_files);
+        assert_int_equal(r->n_hosts, 2);
+        assert_false(r->hosts[0].is_learned);    /* the page names it too */
+        assert_true(r->hosts[1].is_learned);
+        rv_registry_free(r);
+
         r = calloc(1, sizeof(*r));
         r->language = JS;
         assert_int_equal(rv_registry_add_url(r, "http://127.0.0.1:1/", &r->index), 0);

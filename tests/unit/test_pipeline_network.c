@@ -198,6 +198,7 @@ static void complete(void *arg, struct rv_registry *registry)
         assert_ptr_equal(arg, &n_completed);
         n_completed++;
         (void)rv_registry_add_url(registry, "https://files.example:8443/", NULL);
+        registry->hosts[1].is_learned = true;
 }
 
 #define REGISTRIES PLAIN_WITH("\"network\":{\"mode\":\"registries\"}")
@@ -214,7 +215,7 @@ static void registries(void **state)
 
         n_completed = 0;
         assert_int_equal(rv_registry_add_url(registry, "https://registry.example/simple", &registry->index), 0);
-        registry->proxy = (struct rv_registry_host){ "proxy.example", 3128 };
+        registry->proxy = (struct rv_registry_host){ .host = "proxy.example", .port = 3128 };
         b->core.registries[RV_LANGUAGE_PYTHON] = registry;
         b->core.complete_registry = complete;
         b->core.registry_arg = &n_completed;
@@ -232,7 +233,7 @@ static void registries(void **state)
         expect_number(b, "questions", n_completed, 1);
         rules = json_loads(b->gate.rules, 0, NULL);
         expect_member(b, rules, "mode", "\"registries\"");
-        expect_member(b, rules, "registries", "[{\"host\":\"registry.example\",\"port\":443},{\"host\":\"files.example\",\"port\":8443}]");
+        expect_member(b, rules, "registries", "[{\"host\":\"registry.example\",\"port\":443},{\"host\":\"files.example\",\"is_learned\":true,\"port\":8443}]");
         expect_member(b, rules, "proxy", "{\"host\":\"proxy.example\",\"port\":3128}");
         json_decref(rules);
 
