@@ -48,6 +48,54 @@ static void all_members(void **state)
         assert_int_equal(r->limits.dns_per_s, 6);
 }
 
+/* A domain with ports of its own is reached at those alone; the others at every port. */
+static void domains_with_ports(void **state)
+{
+        static const struct {
+                const char *host;
+                uint16_t port;
+                enum rv_denial denial;
+        } rows[] = {
+                { "example.com", 443, RV_DENIAL_NONE },
+                { "example.com", 8443, RV_DENIAL_NONE },
+                { "example.com", 80, RV_DENIAL_PORT },
+                { "example.com", 0, RV_DENIAL_NONE },           /* a DNS question has none yet */
+                { "api.example.com", 443, RV_DENIAL_NONE },
+                { "api.example.com", 80, RV_DENIAL_PORT },
+                { "b.test", 80, RV_DENIAL_NONE },               /* none of its own */
+                { "d.test", 80, RV_DENIAL_PORT },               /* an empty list: no port at all */
+                { "com", 443, RV_DENIAL_SINGLE_LABEL },
+                { "other.test", 443, RV_DENIAL_NAME },
+        };
+        _cleanup_(rv_gate_rules_freep) struct rv_gate_rules *r = rules_of(
+                "{\"mode\":\"domains\",\"domains\":[{\"name\":\"Example.com.\",\"ports\":[443,8443]},\"b.test\","
+                "{\"name\":\"d.test\",\"ports\":[]}]}");
+        struct rv_hostname host;
+
+        assert_int_equal(r->names.n_allowed, 3);
+        assert_string_equal(r->names.allowed[0].name, "example.com");
+        assert_int_equal(r->names.allowed[0].n_ports, 2);
+        assert_null(r->names.allowed[1].ports);
+        for (size_t i = 0; i < RV_N_ELEMENTS(rows); i++) {
+                rv_hostname_parse(rows[i].host, strlen(rows[i].host), RV_HOSTNAME_BARE, &host);
+                if (rv_names_judge(&r->names, &host, rows[i].port) != rows[i].denial)
+                        fail_msg("%s:%u: %s", rows[i].host, rows[i].port, rv_denial_word(rv_names_judge(&r->names, &host, rows[i].port)));
+        }
+}
+
+/* The run's ports narrow a domain's own. */
+static void domains_with_ports_of_both(void **state)
+{
+        _cleanup_(rv_gate_rules_freep) struct rv_gate_rules *r = rules_of(
+                "{\"mode\":\"domains\",\"domains\":[{\"ports\":[443,80],\"name\":\"a.test\"}],\"ports\":[443,22]}");
+        struct rv_hostname host;
+
+        rv_hostname_parse("a.test", 6, RV_HOSTNAME_BARE, &host);
+        assert_int_equal(rv_names_judge(&r->names, &host, 443), RV_DENIAL_NONE);
+        assert_int_equal(rv_names_judge(&r->names, &host, 80), RV_DENIAL_PORT);
+        assert_int_equal(rv_names_judge(&r->names, &host, 22), RV_DENIAL_PORT);
+}
+
 static void registries(void **state)
 {
         _cleanup_(rv_gate_rules_freep) struct rv_gate_rules *r = rules_of(
@@ -110,6 +158,17 @@ static void refused(void **state)
                 { "{\"mode\":\"domains\",\"domains\":[\"a b\"]}", "domains" },
                 { "{\"mode\":\"domains\",\"domains\":[\"\"]}", "domains" },
                 { "{\"mode\":\"domains\",\"domains\":[\"0x7f.1\"]}", "domains" },
+                { "{\"mode\":\"domains\",\"domains\":[{}]}", "domains" },
+                { "{\"mode\":\"domains\",\"domains\":[{\"name\":\"a.test\"}]}", "domains" },
+                { "{\"mode\":\"domains\",\"domains\":[{\"ports\":[1]}]}", "domains" },
+                { "{\"mode\":\"domains\",\"domains\":[{\"name\":\"a.test\",\"port\":1}]}", "ports" },
+                { "{\"mode\":\"domains\",\"domains\":[{\"name\":\"a.test\",\"ports\":[1],\"x\":1}]}", "domains" },
+                { "{\"mode\":\"domains\",\"domains\":[{\"name\":1,\"ports\":[1]}]}", "domains" },
+                { "{\"mode\":\"domains\",\"domains\":[{\"name\":\"a/b\",\"ports\":[1]}]}", "domains" },
+                { "{\"mode\":\"domains\",\"domains\":[{\"name\":\"a.test\",\"ports\":1}]}", "ports" },
+                { "{\"mode\":\"domains\",\"domains\":[{\"name\":\"a.test\",\"ports\":null}]}", "ports" },
+                { "{\"mode\":\"domains\",\"domains\":[{\"name\":\"a.test\",\"ports\":[0]}]}", "ports" },
+                { "{\"mode\":\"domains\",\"domains\":[{\"name\":\"a.test\",\"ports\":[65536]}]}", "ports" },
                 { "{\"mode\":\"any\",\"ports\":443}", "ports" },
                 { "{\"mode\":\"any\",\"ports\":[0]}", "ports" },
                 { "{\"mode\":\"any\",\"ports\":[65536]}", "ports" },
@@ -157,6 +216,8 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(all_members),
+                cmocka_unit_test(domains_with_ports),
+                cmocka_unit_test(domains_with_ports_of_both),
                 cmocka_unit_test(registries),
                 cmocka_unit_test(what_is_left_out),
                 cmocka_unit_test(no_ports_at_all),
