@@ -325,9 +325,11 @@ int rv_gate_client_add(struct rv_gate_client *client, const char *rules, size_t 
         return 0;
 }
 
-static int send_remove(const struct rv_gate_client *client, uint64_t id)
+static int send_remove(const struct rv_gate_client *client, uint64_t id, uint64_t drain_ms)
 {
-        struct rv_gate_message m = { .kind = RV_GATE_REMOVE, .id = id };
+        struct rv_gate_message m = {
+                .kind = RV_GATE_REMOVE, .drain_ms = (uint32_t)RV_MIN(drain_ms, (uint64_t)RV_GATE_DRAIN_MS), .id = id
+        };
 
         return client->fd < 0 ? -EPIPE : rv_send_with_fds(client->fd, &m, sizeof(m), NULL, 0);
 }
@@ -352,7 +354,8 @@ void rv_gate_client_remove(struct rv_gate_client *client, uint64_t id, uint64_t 
         /* One that is gone is told of by lose_all(), which comes. */
         if (client->why)
                 return;
-        if (send_remove(client, id) < 0 || host->timer_start(host->ctx, ms, on_no_report, served, &served->timer) < 0)
+        if (send_remove(client, id, ms / 2) < 0 ||
+                host->timer_start(host->ctx, ms, on_no_report, served, &served->timer) < 0)
                 on_no_report(served);
 }
 
@@ -363,6 +366,6 @@ void rv_gate_client_forget(struct rv_gate_client *client, uint64_t id)
         if (!served)
                 return;
         if (!served->is_removing)
-                (void)send_remove(client, id);
+                (void)send_remove(client, id, 0);
         unlink_served(client, served);
 }

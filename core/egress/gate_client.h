@@ -64,6 +64,8 @@ int rv_gate_client_add(struct rv_gate_client *client, const char *rules, size_t 
  * rv_gate_client_remove() - the run is over: nothing of it is served any more
  * @ms: how long the report is waited for; past that it is RV_GATE_EVENT_LOST
  *
+ * For half of that, and no longer than RV_GATE_DRAIN_MS, what the program had written may still be on its way out.
+ *
  * Context:   loop thread, no last event came; the last one may be told from here
  * Ownership: none
  * Return:    none

@@ -51,8 +51,8 @@ class Gate:
         self.process = subprocess.Popen([GATE], stdin=subprocess.DEVNULL, env=gate_environment(), close_fds=False, preexec_fn=prepare)
         theirs.close()
 
-    def send(self, kind, number=0, fds=(), size=None):
-        data = MESSAGE.pack(kind, 0, number, b"")[:size]
+    def send(self, kind, number=0, fds=(), size=None, drain_ms=1000):
+        data = MESSAGE.pack(kind, drain_ms, number, b"")[:size]
         self.channel.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else [])
 
     def receive(self):
@@ -75,8 +75,8 @@ class Gate:
             raise ValueError(text)
         return number
 
-    def remove(self, number):
-        self.send(REMOVE, number)
+    def remove(self, number, drain_ms=1000):
+        self.send(REMOVE, number, drain_ms=drain_ms)
         kind, told, text, fds = self.receive()
         assert (kind, told, text) == (REPORT, number, ""), (kind, told, text)
         with os.fdopen(fds[0], "rb") as f:

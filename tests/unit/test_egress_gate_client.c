@@ -296,6 +296,32 @@ static void forgotten(void **state)
         assert_int_equal(b->gate.n_removes, 1);
 }
 
+/* What is waited for is longer than what the gate may take. */
+static void how_long_a_run_drains(void **state)
+{
+        static const struct {
+                uint64_t ms;
+                uint32_t drain_ms;
+        } rows[] = { { UINT64_MAX, 1000 }, { 2001, 1000 }, { 2000, 1000 }, { 800, 400 } };
+        struct bench *b = *state;
+
+        for (size_t i = 0; i < RV_N_ELEMENTS(rows); i++) {
+                b->gate.drain_ms = 7;
+                add(b);
+                run_until(b, 1);
+                rv_gate_client_remove(b->client, b->id, rows[i].ms);
+                run_until(b, 1);
+                assert_int_equal(b->gate.drain_ms, rows[i].drain_ms);
+        }
+        add(b);
+        run_until(b, 1);
+        b->gate.drain_ms = 7;
+        rv_gate_client_forget(b->client, b->id);
+        add(b);
+        run_until(b, 1);
+        assert_int_equal(b->gate.drain_ms, 0);
+}
+
 static void removed_before_it_was_served(void **state)
 {
         struct bench *b = *state;
@@ -354,6 +380,7 @@ int main(void)
                 ON_BENCH(the_spawner_knows_why),
                 ON_BENCH(nobody_there),
                 ON_BENCH(forgotten),
+                ON_BENCH(how_long_a_run_drains),
                 ON_BENCH(removed_before_it_was_served),
                 ON_BENCH(hung_up), ON_BENCH(too_much),
         };

@@ -111,6 +111,7 @@ static bool take_message(struct fake_gate *gate)
                         take_rules(gate, fds[0]);
         } else {
                 gate->n_removes++;
+                gate->drain_ms = m.drain_ms;
         }
         for (size_t i = 0; i < n_fds; i++)
                 close(fds[i]);

@@ -32,6 +32,7 @@ struct fake_gate {
         enum fake_gate_mood at_add, at_remove;
         const char *report;      /* NULL: FAKE_GATE_REPORT */
         unsigned n_adds, n_removes;
+        uint32_t drain_ms;       /* of the last REMOVE */
         size_t n_fds;            /* with the last ADD, the rules too */
         int seals;               /* of the rules */
         char rules[8192];        /* of the last ADD */

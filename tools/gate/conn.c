@@ -68,7 +68,7 @@ static bool may_read_server(const struct conn *conn)
 {
         if (conn->server_state != SERVER_UP || conn->down.is_eof)
                 return false;
-        return conn->look == LOOK_HTTP || conn->look == LOOK_NOTHING || may_speak_first(conn);
+        return conn->run->drain_ms || conn->look == LOOK_HTTP || conn->look == LOOK_NOTHING || may_speak_first(conn);
 }
 
 static bool may_read_client(const struct conn *conn)
@@ -106,20 +106,38 @@ static void pump_up(struct conn *conn)
                 n = flow_pull(&conn->up, conn->client.fd, conn->server.fd, conn->run->gate->chunk);
                 if (n == -EAGAIN)
                         return;
-                if (n < 0) {
+                if (n < 0 && !conn->run->drain_ms) {
                         conn_end(conn, true);
                         return;
                 }
-                conn->up.is_eof = n == 0;
+                conn->up.is_eof = n <= 0;
                 conn_touch(conn);
-                dial_count(conn, (uint64_t)n, 0);
+                dial_count(conn, (uint64_t)RV_MAX(n, (int64_t)0), 0);
                 if (n < TURN_BYTES)
                         return;
         }
 }
 
+/* Nobody is there for it. It is read all the same: a server that cannot write may read no more. */
+static void drop_down(struct conn *conn)
+{
+        for (int i = 0; i < TURN_PULLS && may_read_server(conn); i++) {
+                ssize_t n = recv(conn->server.fd, conn->run->gate->chunk, GATE_CHUNK_BYTES, 0);
+
+                if (n < 0 && (errno == EAGAIN || errno == EINTR))
+                        return;
+                if (n < 0)
+                        conn_end(conn, true);
+                conn->down.is_eof = n <= 0;
+        }
+}
+
 static void pump_down(struct conn *conn)
 {
+        if (conn->run->drain_ms) {
+                drop_down(conn);
+                return;
+        }
         for (int i = 0; i < TURN_PULLS && is_moving(conn); i++) {
                 int64_t n;
 
@@ -152,6 +170,25 @@ static void pump_down(struct conn *conn)
         }
 }
 
+/* Does the server's machine have all of it, the end too? Closed before, a byte that it sends would cut off the rest. */
+static bool is_taken(const struct conn *conn)
+{
+        struct tcp_info info = { 0 };
+        socklen_t n = sizeof(info);
+
+        if (getsockopt(conn->server.fd, IPPROTO_TCP, TCP_INFO, &info, &n) < 0)
+                return true;
+        return info.tcpi_state != TCP_FIN_WAIT1 && info.tcpi_state != TCP_CLOSING && info.tcpi_state != TCP_LAST_ACK;
+}
+
+static void end_drained(struct conn *conn)
+{
+        if (conn->up.is_broken || (conn->up.is_shut && is_taken(conn)))
+                conn_end(conn, conn->up.is_broken);
+        else if (conn->up.is_shut)
+                conn_set_due(conn, DUE_TAKEN, CONN_TAKEN_MS);
+}
+
 /* What has ended on one side ends on the other when all before it is there. */
 static void pass_ends(struct conn *conn)
 {
@@ -160,6 +197,10 @@ static void pass_ends(struct conn *conn)
                 if (!conn->up.is_broken)
                         (void)shutdown(conn->server.fd, SHUT_WR);
                 conn->up.is_shut = true;
+        }
+        if (conn->run->drain_ms) {
+                end_drained(conn);
+                return;
         }
         if (conn->down.is_eof && flow_is_empty(&conn->down)) {
                 if (conn->state == CONN_LATE) {
@@ -218,6 +259,21 @@ void conn_step(struct conn *conn)
 void conn_server_ready(struct conn *conn, uint32_t events)
 {
         step(conn, events & (EPOLLOUT | EPOLLERR | EPOLLHUP), events & (EPOLLIN | EPOLLERR | EPOLLHUP));
+}
+
+void conn_drain(struct conn *conn)
+{
+        if (conn->state == CONN_REFUSED || conn->state == CONN_ANSWERED) {
+                conn_end(conn, conn->state == CONN_REFUSED);
+                return;
+        }
+        /* What was sent before the request that is refused still goes out. */
+        conn->up.is_eof = conn->up.is_eof || conn->state == CONN_LATE;
+        if (conn->state == CONN_LATE)
+                conn->state = CONN_OPEN;
+        flow_fini(&conn->down);
+        flow_init(&conn->down);
+        conn_step(conn);
 }
 
 static void client_ready(struct watch *watch, uint32_t events)
@@ -337,6 +393,8 @@ void conn_on_time(struct run *run, uint64_t now)
                                 idle_on_time(conn, now);
                         else if (i == DUE_SERVER)
                                 dial_on_time(conn);
+                        else if (i == DUE_TAKEN)
+                                conn_step(conn);
                         else if (conn->state == CONN_OPEN)
                                 look_on_time(conn);
                         else

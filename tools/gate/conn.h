@@ -28,6 +28,7 @@
 #define CONN_LATE_MS 30            /* for the answer to a request before the one that is refused */
 #define CONN_LINGER_MS 1000        /* for a refused client to read the answer */
 #define CONN_RESOLVE_MS 5000
+#define CONN_TAKEN_MS 5            /* until it is asked again whether a server has taken the last of a run that ended */
 #define CONN_ADDRESSES_MAX 16      /* of a name, that are tried */
 
 enum conn_look {
@@ -47,7 +48,7 @@ enum conn_state {
         CONN_DEAD,
 };
 
-enum conn_due { DUE_LOOK, DUE_SERVER, DUE_IDLE, DUE_MAX_ };
+enum conn_due { DUE_LOOK, DUE_SERVER, DUE_IDLE, DUE_TAKEN, DUE_MAX_ };
 
 struct conn {
         struct run *run;
@@ -88,6 +89,8 @@ struct conn {
 void conn_new(struct run *run, int fd, enum rv_denial refused);
 /** conn_end() - it is over; @is_reset: both peers see a reset, else the end of what was sent. Context: the loop. Ownership: memory stays until run_reap(). Return: none */
 void conn_end(struct conn *conn, bool is_reset);
+/** conn_drain() - its client is dead and the run drains: what it had sent goes out, then it ends. Context: run_drain(). Ownership: may end it. Return: none */
+void conn_drain(struct conn *conn);
 /** conn_free() - Context: run_reap(). Ownership: takes a dead one. Return: none */
 void conn_free(struct conn *conn);
 /** conn_on_time() - whatever is due. Context: the run's timer. Ownership: none. Return: none */

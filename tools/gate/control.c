@@ -112,16 +112,15 @@ static int write_report(const struct rv_buf *report)
         return rv_take_fd(&fd);
 }
 
-static void remove_run(struct gate *gate, uint64_t id)
+void control_report(struct run *run)
 {
         _cleanup_(rv_buf_fini) struct rv_buf report = { 0 };
-        struct run *run = run_find(gate, id);
+        struct gate *gate = run->gate;
+        uint64_t id = run->id;
         int r;
 
-        if (!run) {
-                send_answer(gate, RV_GATE_REFUSED, id, "there is no run of this number", -EBADF);
-                return;
-        }
+        if (is_waiting)
+                return;         /* report_waiting() comes to it */
         r = run_remove(run, &report);
         if (r == 0)
                 r = write_report(&report);
@@ -129,6 +128,32 @@ static void remove_run(struct gate *gate, uint64_t id)
                 send_answer(gate, RV_GATE_REFUSED, id, "the run is removed; its evidence is lost", -EBADF);
         else
                 send_answer(gate, RV_GATE_REPORT, id, "", r);
+}
+
+static void report_waiting(struct gate *gate)
+{
+        link_each(l, &gate->runs)
+        {
+                struct run *run = container_of(l, struct run, link);
+
+                if (is_waiting || gate->is_ending)
+                        return;
+                if (run_is_over(run))
+                        control_report(run);
+        }
+}
+
+static void remove_run(struct gate *gate, const struct rv_gate_message *m)
+{
+        struct run *run = run_find(gate, m->id);
+
+        if (!run || run->drain_ms) {
+                send_answer(gate, RV_GATE_REFUSED, m->id, "there is no run of this number, or it is being removed", -EBADF);
+                return;
+        }
+        run_drain(run, RV_MIN(m->drain_ms, (uint32_t)RV_GATE_DRAIN_MS));
+        if (run_is_over(run))
+                control_report(run);
 }
 
 static void handle(struct gate *gate, const struct rv_gate_message *m, int *fds, size_t n_fds)
@@ -145,7 +170,7 @@ static void handle(struct gate *gate, const struct rv_gate_message *m, int *fds,
         for (size_t i = 0; i < n_fds; i++)
                 rv_close(fds[i]);
         if (m->kind == RV_GATE_REMOVE)
-                remove_run(gate, m->id);
+                remove_run(gate, m);
         else
                 send_answer(gate, RV_GATE_REFUSED, m->id, "a message of an unknown kind", -EBADF);
 }
@@ -159,6 +184,7 @@ static void on_control(uv_poll_t *poll, int status, int events)
 
         if (is_waiting) {
                 flush(gate);
+                report_waiting(gate);
                 return;
         }
         r = message_receive(RV_GATE_CHANNEL_FD, &m, fds, &n_fds);

@@ -91,6 +91,10 @@ void deny(struct conn *conn, enum rv_denial denial, const char *name, const stru
         }
         if (conn->look == LOOK_HTTP && conn->is_unanswered) {
                 deny_note(conn);
+                if (conn->run->drain_ms && conn->server_state != SERVER_NONE) {
+                        conn->up.is_eof = true;
+                        return;
+                }
                 conn->state = CONN_LATE;
                 conn_set_due(conn, DUE_LOOK, CONN_LATE_MS);
                 return;

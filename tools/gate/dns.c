@@ -219,4 +219,7 @@ void dns_close(struct run *run)
 {
         link_each(l, &run->dns_streams)
                 end_stream(container_of(l, struct stream, link));
+        watch_close_shared(&run->dns_udp4);
+        watch_close_shared(&run->dns_udp6);
+        watch_close_shared(&run->dns_tcp);
 }

@@ -21,5 +21,5 @@ void dns_accept(struct watch *watch, uint32_t events);
 void dns_on_time(struct run *run, uint64_t now_ms);
 /** dns_reap() - release connections that ended. Context: run_reap(). Ownership: takes them. Return: none */
 void dns_reap(struct run *run);
-/** dns_close() - the run ends. Context: the loop. Ownership: takes the connections. Return: none */
+/** dns_close() - the run ends; again does nothing. Context: the loop. Ownership: takes the sockets and the connections. Return: none */
 void dns_close(struct run *run);

@@ -107,3 +107,18 @@ void listen_on_time(struct run *run, uint64_t now)
         else
                 (void)watch_set(&run->listener, EPOLLIN);
 }
+
+void listen_close(struct run *run)
+{
+        uint64_t now = gate_now(run->gate);
+        int fd;
+
+        while (run->n_conns < run->rules->limits.connections && bucket_take(&run->connection_bucket, now)) {
+                fd = take(run);
+                if (fd < 0)
+                        break;
+                conn_new(run, fd, RV_DENIAL_NONE);
+        }
+        run->full_ms = 0;
+        watch_close_shared(&run->listener);
+}

@@ -14,3 +14,5 @@
 void listen_ready(struct watch *watch, uint32_t events);
 /** listen_on_time() - go on, if it can. Context: the run's timer. Ownership: none. Return: none */
 void listen_on_time(struct run *run, uint64_t now_ms);
+/** listen_close() - take what is connected already, as far as the limits allow, and nothing more. Context: the loop. Ownership: takes the listener. Return: none */
+void listen_close(struct run *run);

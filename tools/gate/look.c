@@ -258,13 +258,14 @@ bool look_read(struct conn *conn)
         char *chunk = conn->run->gate->chunk;
         ssize_t n = recv(conn->client.fd, chunk, GATE_CHUNK_BYTES, 0);
 
-        if (n < 0) {
-                if (errno != EAGAIN && errno != EINTR)
-                        conn_end(conn, true);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+                return false;
+        if (n < 0 && !conn->run->drain_ms) {
+                conn_end(conn, true);
                 return false;
         }
         conn_touch(conn);
-        if (n == 0)
+        if (n <= 0)
                 end_look(conn);
         else if (conn->look == LOOK_FIRST)
                 feed_first(conn, chunk, (size_t)n);

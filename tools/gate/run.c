@@ -3,6 +3,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "conn.h"
+#include "control.h"
 #include "dns.h"
 #include "listen.h"
 #include "resolve.h"
@@ -27,6 +28,8 @@ static void on_ready(uv_poll_t *poll, int status, int events)
                 watch->ready(watch, e.events);
         }
         run_reap(run);
+        if (run_is_over(run))
+                control_report(run);
 }
 
 static void on_time(uv_timer_t *timer)
@@ -35,10 +38,16 @@ static void on_time(uv_timer_t *timer)
         uint64_t now = gate_now(run->gate);
 
         run->wake_ms = 0;
-        listen_on_time(run, now);
-        dns_on_time(run, now);
+        if (!run->drain_ms) {
+                listen_on_time(run, now);
+                dns_on_time(run, now);
+        } else if (run->drain_ms > now) {
+                run_wake_at(run, run->drain_ms);
+        }
         conn_on_time(run, now);
         run_reap(run);
+        if (run_is_over(run))
+                control_report(run);
 }
 
 void run_wake_at(struct run *run, uint64_t ms)
@@ -135,9 +144,7 @@ static void on_closed(uv_handle_t *handle)
 static void run_free(struct run *run)
 {
         watch_close_shared(&run->listener);
-        watch_close_shared(&run->dns_udp4);
-        watch_close_shared(&run->dns_udp6);
-        watch_close_shared(&run->dns_tcp);
+        dns_close(run);
         rv_gate_rules_free(run->rules);
         rv_synth_free(run->synth);
         rv_evidence_free(run->evidence);
@@ -232,12 +239,32 @@ int run_add(struct gate *gate, uint64_t id, struct rv_gate_rules *rules, const i
         return 0;
 }
 
+void run_drain(struct run *run, uint64_t ms)
+{
+        run->drain_ms = gate_now(run->gate) + RV_MAX(ms, (uint64_t)1);
+        run_wake_at(run, run->drain_ms);
+        listen_close(run);
+        dns_close(run);
+        link_each(l, &run->conns)
+                conn_drain(container_of(l, struct conn, link));
+        run_reap(run);
+}
+
+bool run_is_over(const struct run *run)
+{
+        return run->drain_ms && (link_is_alone(&run->conns) || gate_now(run->gate) >= run->drain_ms);
+}
+
 int run_remove(struct run *run, struct rv_buf *report)
 {
         int r;
 
         link_each(l, &run->conns)
-                conn_end(container_of(l, struct conn, link), true);
+        {
+                struct conn *conn = container_of(l, struct conn, link);
+
+                conn_end(conn, !conn->up.is_shut || !run->drain_ms);
+        }
         dns_close(run);
         resolve_close(run);
         run_reap(run);

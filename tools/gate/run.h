@@ -1,7 +1,8 @@
 /*
  * run.h - one run in the gate: its rules, its sockets, its connections
  *
- *     run_add -> (served) -> run_remove: all is closed at once, the evidence is what is left
+ *     run_add -> (served) -> run_drain: nothing new, and what the program had written goes out -> run_remove: all is
+ *     closed at once, the evidence is what is left
  *
  * Everything of a run hangs on it; a connection or a query is released after the callback that ended it (run_reap),
  * so that callers need not know which of their calls ends what. The run's memory is released when libuv has let go of
@@ -29,6 +30,7 @@ struct run {
         uv_poll_t poll;
         uv_timer_t timer;
         uint64_t wake_ms;                                  /* when the timer fires; 0: not started */
+        uint64_t drain_ms;                                 /* when it ends at the latest; 0: it is served */
         unsigned n_handles;                                /* of libuv, not closed yet */
 
         struct watch listener, dns_udp4, dns_udp6, dns_tcp;
@@ -54,6 +56,20 @@ int run_add(struct gate *gate, uint64_t id, struct rv_gate_rules *rules, const i
         struct rv_error *err);
 /** run_find() - Context: the loop. Ownership: the gate's. Return: the run of this number, or NULL */
 struct run *run_find(struct gate *gate, uint64_t id);
+/**
+ * run_drain() - the program is gone: what it had written still goes out
+ * @ms: for no longer than this
+ *
+ * Its sockets are closed. What it had connected and was not accepted yet is, as far as the limits allow; a connection
+ * whose destination is being looked up or dialled goes on. What comes from servers is dropped.
+ *
+ * Context:   the loop; the run is served
+ * Ownership: none; control_report() is called when run_is_over(), unless it is that now
+ * Return:    none
+ */
+void run_drain(struct run *run, uint64_t ms);
+/** run_is_over() - has all gone out, or was it waited long enough? Context: the loop. Ownership: none. Return: as named */
+bool run_is_over(const struct run *run);
 /**
  * run_remove() - end all of a run at once
  * @report: gets the evidence as JSON; NULL if nobody wants it
