@@ -32,6 +32,54 @@ late = dial('example.test', 7000, X); time.sleep(0.2); held.pop().close(); late.
     assert r.has_denial(rule="connection-limit", name="example.test", port=80, protocol="http"), r.denials
 
 
+def test_each_waits_for_itself():
+    """Past the limit one is refused two seconds after it came, whoever came before it; also one that has begun a request."""
+    r = run(r"""
+def one(i, wait):
+    time.sleep(wait); t = time.monotonic(); got = read(dial('example.test', 80, b'GET / HTTP/1.1\r\nHo', 5))[9:]
+    told[i] = f"{got[:3].decode()} {1.9 < time.monotonic() - t < 2.4}"
+told, threads = {}, [threading.Thread(target=one, args=a) for a in enumerate((0, 0, 0, 0.3, 0.4, 1.3, 2.2, 2.4))]
+for t in threads: t.start()
+for t in threads: t.join()
+print([told[i] for i in range(8)])""", mode="any", limits={"connections": 3})
+    assert r.text == f"{[' False'] * 3 + ['403 True'] * 5}\n", r.text
+    assert r.has_denial(rule="connection-limit", name="example.test", count=5), r.denials
+
+
+def test_a_place_that_is_free_goes_to_the_first():
+    """It does not make the others wait anew, and who was refused has no place."""
+    r = run("""
+def ends(s, t): return s.recv(99)[9:12], round(time.monotonic() - t, 1)
+held = [dial('example.test', 7000, X) for _ in range(3)]
+for s in held: s.recv(1)
+t = time.monotonic(); first, second, third = [dial('example.test', p, d) for p, d in ((7000, X), (80, request('example.test')), (80, request('example.test')))]
+time.sleep(1); held.pop().close(); first.settimeout(0.5); print(first.recv(1) == X)
+print([1.9 < ends(s, t)[1] < 2.4 for s in (second, third)])
+held.pop().close(); time.sleep(0.1); fourth = dial('example.test', 7000, X); fourth.settimeout(0.5); print(fourth.recv(1) == X)""", limits={"connections": 3})
+    assert r.text == "True\n[True, True]\nTrue\n", r.text
+
+
+def test_a_long_line():
+    r = run("""
+held = dial('example.test', 7000, X); held.recv(1); t = time.monotonic()
+line = [dial('example.test', 80, request('example.test')) for _ in range(400)]
+got = [(s.recv(99)[9:12], 1.9 < time.monotonic() - t < 3) for s in line]
+print(set(got))""", limits={"connections": 1})
+    assert r.text == "{(b'403', True)}\n" and r.has_denial(rule="connection-limit", count=400), (r.text, r.denials)
+
+
+def test_the_end_of_a_run_with_a_line():
+    gate = Gate()
+    before = gate.descriptors()
+    r = Run(gate, "held = [dial('example.test', 7000, X) for _ in range(4)]; held[0].recv(1); held += [dial('example.test', 80, b'x' * 9) for _ in range(40)]", limits={"connections": 2})
+    r.inside.output()
+    began = time.monotonic()
+    evidence = gate.remove(r.number)
+    assert time.monotonic() - began < 0.5 and evidence["contacts"][0]["connections"] == 4, evidence
+    assert gate.descriptors() == before
+    gate.close()
+
+
 def test_connections_a_second():
     r = run("t = time.monotonic()\nfor _ in range(60): assert get('http://example.test/') == 'five'\nprint(time.monotonic() - t)", limits={"connections_per_s": 20})
     assert 1.8 < float(r.text) < 4, r.text

@@ -34,10 +34,10 @@ void conn_end(struct conn *conn, bool is_reset)
         watch_close(&conn->server);
         resolve_cancel(&conn->query);
         conn->state = CONN_DEAD;
-        conn->run->n_conns--;
+        *(conn->is_over_limit ? &conn->run->n_refused : &conn->run->n_conns) -= 1;
         link_remove(&conn->link);
         link_append(&conn->run->dead_conns, &conn->link);
-        if (conn->run->full_ms)
+        if (conn->run->n_waiting || !conn->run->listener.waits_for)
                 run_wake_at(conn->run, gate_now(conn->run->gate));
 }
 
@@ -348,7 +348,8 @@ void conn_new(struct run *run, int fd, enum rv_denial refused)
         flow_init(&conn->up);
         flow_init(&conn->down);
         query_init(&conn->query);
-        run->n_conns++;
+        conn->is_over_limit = refused == RV_DENIAL_CONNECTION_LIMIT;
+        *(conn->is_over_limit ? &run->n_refused : &run->n_conns) += 1;
         link_append(&run->conns, &conn->link);
         (void)rv_address_from_sockaddr(&to.any, sizeof(to), &address, &conn->port);
         denial = judge_target(conn, own_port > 0, get_target(conn, &address));

@@ -61,6 +61,7 @@ struct conn {
         enum rv_denial denial;                 /* from CONN_REFUSED on */
         char refused_name[RV_NAME_TEXT_SIZE], refused_address[RV_ADDRESS_TEXT_SIZE];
         bool is_refusal_noted;
+        bool is_over_limit;                    /* refused for `limits.connections`: it counts as refused, not as open */
 
         struct rv_hostname target;             /* where it goes: DOMAIN, or LITERAL with `address` */
         const char *name;                      /* the map's own copy of target's name; NULL: LITERAL */

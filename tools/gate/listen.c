@@ -11,10 +11,24 @@
 #define REFUSED_AT_ONCE 64
 #define SHORTAGE_MS 50          /* of descriptors or memory: not tried again before */
 
+struct waiting {
+        struct link link;
+        int fd;
+        uint64_t due_ms;
+};
+
 static void pause_until(struct run *run, uint64_t ms)
 {
         (void)watch_set(&run->listener, 0);
         run_wake_at(run, ms);
+}
+
+static void reset(struct run *run, int fd)
+{
+        struct watch client;
+
+        watch_init(&client, run->epoll_fd, fd, NULL);
+        watch_reset(&client);
 }
 
 /* No descriptor is left for it: taken by the spare one, it learns so at once. */
@@ -25,12 +39,8 @@ static void refuse_by_spare(struct run *run)
 
         gate->spare_fd = rv_close(gate->spare_fd);
         fd = accept4(run->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (fd >= 0) {
-                struct watch client;
-
-                watch_init(&client, run->epoll_fd, fd, NULL);
-                watch_reset(&client);
-        }
+        if (fd >= 0)
+                reset(run, fd);
         gate->spare_fd = fcntl(RV_GATE_CHANNEL_FD, F_DUPFD_CLOEXEC, 0);
 }
 
@@ -54,71 +64,111 @@ static int take(struct run *run)
         }
 }
 
+/* The first in line; NULL: nobody waits. */
+static struct waiting *first_in_line(const struct run *run)
+{
+        return link_is_alone(&run->waiting) ? NULL : container_of(run->waiting.next, struct waiting, link);
+}
+
+static int take_first(struct run *run)
+{
+        struct waiting *first = first_in_line(run);
+        int fd = first->fd;
+
+        link_remove(&first->link);
+        run->n_waiting--;
+        free(first);
+        return fd;
+}
+
+static bool is_full(const struct run *run)
+{
+        return run->n_conns >= run->rules->limits.connections;
+}
+
+static bool may_stand_in_line(const struct run *run)
+{
+        return run->n_waiting + run->n_refused < LISTEN_LINE_MAX;
+}
+
+static void stand_in_line(struct run *run, int fd, uint64_t now)
+{
+        struct waiting *last = calloc(1, sizeof(*last));
+
+        if (!last) {
+                reset(run, fd);
+                return;
+        }
+        last->fd = fd;
+        last->due_ms = now + LISTEN_WAIT_MS;
+        link_append(&run->waiting, &last->link);
+        run->n_waiting++;
+        run_wake_at(run, last->due_ms);
+}
+
+/* Returns whether there may be another one. */
+static bool take_one(struct run *run, uint64_t now)
+{
+        int fd;
+
+        if (!may_stand_in_line(run)) {
+                (void)watch_set(&run->listener, 0);      /* each of the line ends soon, and the timer fires then */
+                return false;
+        }
+        if (!bucket_take(&run->connection_bucket, now)) {
+                pause_until(run, now + bucket_wait_ms(&run->connection_bucket));
+                return false;
+        }
+        fd = take(run);
+        if (fd < 0) {
+                bucket_return(&run->connection_bucket);
+                return false;
+        }
+        if (is_full(run) || first_in_line(run))
+                stand_in_line(run, fd, now);
+        else
+                conn_new(run, fd, RV_DENIAL_NONE);
+        return true;
+}
+
 void listen_ready(struct watch *watch, uint32_t events)
 {
         struct run *run = container_of(watch, struct run, listener);
-        uint64_t now = gate_now(run->gate);
 
-        for (int i = 0; i < TURN_CONNECTIONS; i++) {
-                int fd;
-
-                if (run->n_conns >= run->rules->limits.connections) {
-                        run->full_ms = run->full_ms ? run->full_ms : now;
-                        pause_until(run, run->full_ms + LISTEN_WAIT_MS);
+        for (int i = 0; i < TURN_CONNECTIONS; i++)
+                if (!take_one(run, gate_now(run->gate)))
                         return;
-                }
-                if (!bucket_take(&run->connection_bucket, now)) {
-                        pause_until(run, now + bucket_wait_ms(&run->connection_bucket));
-                        return;
-                }
-                fd = take(run);
-                if (fd < 0) {
-                        bucket_return(&run->connection_bucket);
-                        return;
-                }
-                conn_new(run, fd, RV_DENIAL_NONE);
-        }
-}
-
-/* Those that have waited too long, and whoever came after them: the queue does not tell them apart. */
-static void refuse_waiting(struct run *run)
-{
-        for (int i = 0; i < REFUSED_AT_ONCE; i++) {
-                int fd = take(run);
-
-                if (fd < 0)
-                        return;
-                conn_new(run, fd, RV_DENIAL_CONNECTION_LIMIT);
-        }
 }
 
 void listen_on_time(struct run *run, uint64_t now)
 {
-        if (run->listener.waits_for)
-                return;
-        if (run->n_conns < run->rules->limits.connections) {
-                run->full_ms = 0;
-        } else if (run->full_ms && now >= run->full_ms + LISTEN_WAIT_MS) {
-                refuse_waiting(run);
-                run->full_ms = now;
+        const struct waiting *first;
+
+        while (!is_full(run) && first_in_line(run))
+                conn_new(run, take_first(run), RV_DENIAL_NONE);
+        for (int i = 0; i < REFUSED_AT_ONCE; i++) {
+                first = first_in_line(run);
+                if (!first || first->due_ms > now)
+                        break;
+                conn_new(run, take_first(run), RV_DENIAL_CONNECTION_LIMIT);
         }
-        if (run->full_ms)
-                run_wake_at(run, run->full_ms + LISTEN_WAIT_MS);
-        else
+        first = first_in_line(run);
+        if (first)
+                run_wake_at(run, first->due_ms);
+        if (run->listener.fd >= 0 && may_stand_in_line(run))
                 (void)watch_set(&run->listener, EPOLLIN);
+}
+
+void listen_drain(struct run *run)
+{
+        while (take_one(run, gate_now(run->gate)))
+                ;
+        watch_close_shared(&run->listener);
 }
 
 void listen_close(struct run *run)
 {
-        uint64_t now = gate_now(run->gate);
-        int fd;
-
-        while (run->n_conns < run->rules->limits.connections && bucket_take(&run->connection_bucket, now)) {
-                fd = take(run);
-                if (fd < 0)
-                        break;
-                conn_new(run, fd, RV_DENIAL_NONE);
-        }
-        run->full_ms = 0;
+        while (first_in_line(run))
+                reset(run, take_first(run));
         watch_close_shared(&run->listener);
 }

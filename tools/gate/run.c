@@ -38,12 +38,11 @@ static void on_time(uv_timer_t *timer)
         uint64_t now = gate_now(run->gate);
 
         run->wake_ms = 0;
-        if (!run->drain_ms) {
-                listen_on_time(run, now);
+        listen_on_time(run, now);
+        if (!run->drain_ms)
                 dns_on_time(run, now);
-        } else if (run->drain_ms > now) {
+        else if (run->drain_ms > now)
                 run_wake_at(run, run->drain_ms);
-        }
         conn_on_time(run, now);
         run_reap(run);
         if (run_is_over(run))
@@ -143,7 +142,7 @@ static void on_closed(uv_handle_t *handle)
 /* Without its connections. */
 static void run_free(struct run *run)
 {
-        watch_close_shared(&run->listener);
+        listen_close(run);
         dns_close(run);
         rv_gate_rules_free(run->rules);
         rv_synth_free(run->synth);
@@ -173,6 +172,7 @@ static struct run *run_new(struct gate *gate, uint64_t id, struct rv_gate_rules 
         watch_init(&run->dns_tcp, run->epoll_fd, -EBADF, dns_accept);
         run->dns_udp4.owner = run->dns_udp6.owner = run;
         link_init(&run->link);
+        link_init(&run->waiting);
         link_init(&run->conns);
         link_init(&run->dead_conns);
         link_init(&run->dns_streams);
@@ -243,7 +243,7 @@ void run_drain(struct run *run, uint64_t ms)
 {
         run->drain_ms = gate_now(run->gate) + RV_MAX(ms, (uint64_t)1);
         run_wake_at(run, run->drain_ms);
-        listen_close(run);
+        listen_drain(run);
         dns_close(run);
         link_each(l, &run->conns)
                 conn_drain(container_of(l, struct conn, link));
@@ -252,7 +252,8 @@ void run_drain(struct run *run, uint64_t ms)
 
 bool run_is_over(const struct run *run)
 {
-        return run->drain_ms && (link_is_alone(&run->conns) || gate_now(run->gate) >= run->drain_ms);
+        return run->drain_ms &&
+                ((link_is_alone(&run->conns) && link_is_alone(&run->waiting)) || gate_now(run->gate) >= run->drain_ms);
 }
 
 int run_remove(struct run *run, struct rv_buf *report)

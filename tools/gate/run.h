@@ -35,9 +35,11 @@ struct run {
 
         struct watch listener, dns_udp4, dns_udp6, dns_tcp;
         struct bucket connection_bucket, dns_bucket;
-        uint64_t full_ms;                                  /* since when connections wait for others to end; 0: they do not */
+        struct link waiting;                               /* listen.c: for a connection to end */
+        unsigned n_waiting;
         struct link conns, dead_conns;                     /* conn.h */
-        unsigned n_conns;
+        unsigned n_conns;                                  /* that `limits.connections` is about */
+        unsigned n_refused;                                /* for that limit; each is told, and ends */
         struct link dns_streams, dead_dns_streams;         /* dns.c */
         unsigned n_dns_streams;
         struct link answers;                               /* resolve.c */
