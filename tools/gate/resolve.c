@@ -163,19 +163,6 @@ static void take_addrinfo(struct answer *answer, const struct ares_addrinfo *inf
 
 static void ask(struct answer *answer);
 
-static void ask_next(struct run *run)
-{
-        link_each(l, &run->answers)
-        {
-                struct answer *answer = container_of(l, struct answer, link);
-
-                if (run->n_asked >= RESOLVE_ASKED_MAX)
-                        return;
-                if (answer->state == ANSWER_QUEUED)
-                        ask(answer);
-        }
-}
-
 static void deliver(struct answer *answer)
 {
         struct run *run = answer->run;
@@ -189,6 +176,23 @@ static void deliver(struct answer *answer)
         if (answer->n == 0)
                 drop_answer(answer);
         run_wake_at(run, gate_now(run->gate));   /* what has ended by it is released */
+}
+
+static void ask_next(struct run *run)
+{
+        link_each(l, &run->answers)
+        {
+                struct answer *answer = container_of(l, struct answer, link);
+
+                if (run->n_asked >= RESOLVE_ASKED_MAX)
+                        return;
+                if (answer->state != ANSWER_QUEUED)
+                        continue;
+                ask(answer);
+                /* Answered at once though others were before it: whoever waits for it is told. */
+                if (answer->state == ANSWER_KNOWN && !link_is_alone(&answer->queries))
+                        deliver(answer);
+        }
 }
 
 static void on_answer(void *data, int status, int timeouts, struct ares_addrinfo *info)
@@ -226,9 +230,6 @@ static void ask(struct answer *answer)
                 answer->state = ANSWER_ASKED;
         if (!uv_is_active((uv_handle_t *)&gate->resolver_timer))
                 (void)uv_timer_start(&gate->resolver_timer, on_tick, TICK_MS, TICK_MS);
-        /* Answered at once though others were before it: whoever waits for it is told. */
-        if (answer->state == ANSWER_KNOWN && !link_is_alone(&answer->queries))
-                deliver(answer);
 }
 
 /* An answer that is known and holds, or is on its way. Those that are too old go. */
