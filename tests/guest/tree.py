@@ -6,7 +6,7 @@ HOME = "/srv/reeve"
 BUILD = HOME + "/build"
 REEVE = BUILD + "/tools/reeve/reeve"
 SOURCES = ("README.md", "tools/dev", "tests/conformance", "tests/lib", "tests/guest")
-BUILT = ("tools/reeve/reeve", "tests/bench/cold", "tests/bench/floor")
+BUILT = ("tools/reeve/reeve", "tools/gate/reeve-gate", "tests/bench/cold", "tests/bench/floor")
 
 
 def push(m, build):
