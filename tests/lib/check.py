@@ -367,9 +367,8 @@ def main():
         for name in ("gcc-lto", "clang-lto"):
             c.build(name, PROGRAMS)
         c.suites("sanitize", ("scripts",), "scripts")
-        # With privilege: the spawner and what it is made of, in the sanitized build too.
-        for name in ("gcc-release", "sanitize"):
-            c.suites(name, ("root",), "root tests", "root" if os.geteuid() == 0 else "")
+        # With privilege: the spawner, the gate, and what they are made of.
+        c.suites("sanitize", ("root",), "root tests", "root" if os.geteuid() == 0 else "")
         c.build("analyze")
         fuzz(c, options.fuzz_seconds or (600 if options.long else 5), options.long)
         for jobs in [1, 4] + ([1, 4, 8] if options.long else []):
