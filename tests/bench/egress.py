@@ -212,6 +212,7 @@ def main():
         return
     if "EGRESS_WORLD" not in os.environ:
         build = sys.argv[sys.argv.index("--build") + 1]
+        subprocess.run(["ninja", "-C", build, "tools/gate/reeve-gate", "tests/egress/drive"], stdout=subprocess.DEVNULL, check=True)
         sys.argv[1:] = [os.path.join(build, "tools/gate/reeve-gate"), os.path.join(build, "tests/egress/drive"), *sys.argv[sys.argv.index("--build") + 2:]]
     world.enter()
     dns = world.Dns()
