@@ -1,5 +1,7 @@
 #include "confine.h"
 
+#include "base/confine.h"
+
 #include <grp.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -8,8 +10,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -21,17 +21,6 @@
 #define ARCH AUDIT_ARCH_X86_64
 #elif defined(__aarch64__)
 #define ARCH AUDIT_ARCH_AARCH64
-#endif
-
-#if defined(__SANITIZE_ADDRESS__)
-#define IS_SANITIZED true
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define IS_SANITIZED true
-#endif
-#endif
-#ifndef IS_SANITIZED
-#define IS_SANITIZED false
 #endif
 
 /* What an HTTP client never does, but one that was taken over would. The answer to each is EPERM. */
@@ -108,28 +97,11 @@ static int filter_calls(struct rv_error *err)
         return 0;
 }
 
-static int limit(int what, rlim_t most, const char *name, struct rv_error *err)
-{
-        struct rlimit l;
-
-        if (getrlimit(what, &l) < 0)
-                return rv_error_set(err, rv_raise(-errno), "cannot read the limit %s: %s", name, strerror(errno));
-        l.rlim_cur = l.rlim_max = RV_MIN(most, l.rlim_max);
-        if (setrlimit(what, &l) < 0)
-                return rv_error_set(err, rv_raise(-errno), "cannot set the limit %s: %s", name, strerror(errno));
-        return 0;
-}
-
-static int limit_all(struct rv_error *err)
+static int bound_memory(struct rv_error *err)
 {
         pthread_attr_t attr;
-        int r;
+        int r = RV_IS_SANITIZED ? 0 : rv_confine_limit(RLIMIT_DATA, DATA_BYTES_MAX, "data", err);
 
-        r = limit(RLIMIT_CORE, 0, "core", err);
-        if (r == 0)
-                r = limit(RLIMIT_NOFILE, FILES_MAX, "nofile", err);
-        if (r == 0 && !IS_SANITIZED)
-                r = limit(RLIMIT_DATA, DATA_BYTES_MAX, "data", err);
         if (r < 0)
                 return rv_trace(r);
         /* Or eight threads that ask for names would use up what there is. */
@@ -148,14 +120,10 @@ int confine(uid_t uid, struct rv_error *err)
 
         if (geteuid() == 0 && (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0))
                 return rv_error_set(err, rv_raise(-errno), "cannot become uid %u: %s", (unsigned)uid, strerror(errno));
-        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || (!IS_SANITIZED && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0))
-                return rv_error_set(err, rv_raise(-errno), "cannot give up privilege: %s", strerror(errno));
-        if (syscall(SYS_close_range, 3u, ~0u, 0u) < 0)
-                for (int fd = 3; fd < 1024; fd++)
-                        close(fd);
-        r = limit_all(err);
-        /* The search for leaks at the end of a sanitized build traces its own process. */
-        if (r == 0 && !IS_SANITIZED)
+        r = rv_confine(STDERR_FILENO + 1, FILES_MAX, err);
+        if (r == 0)
+                r = bound_memory(err);
+        if (r == 0 && !RV_IS_SANITIZED)
                 r = filter_calls(err);
         return rv_trace(r);
 }

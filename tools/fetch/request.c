@@ -12,11 +12,6 @@
 
 static const char *const methods[] = { [FETCH_GET] = "GET", [FETCH_HEAD] = "HEAD", [FETCH_POST] = "POST", [FETCH_PUT] = "PUT" };
 
-const char *fetch_method_name(enum fetch_method method)
-{
-        return methods[method];
-}
-
 static bool is_printable(const char *s)
 {
         for (; *s; s++)

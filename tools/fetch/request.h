@@ -38,6 +38,3 @@ int fetch_request_read(const char *line, size_t n, struct fetch_request *ret, st
 
 /** fetch_request_fini() - release, and wipe what may hold credentials. Context: any. Ownership: takes the content. Return: none */
 void fetch_request_fini(struct fetch_request *q);
-
-/** fetch_method_name() - as HTTP has it. Context: any. Ownership: static. Return: the text */
-const char *fetch_method_name(enum fetch_method method);

@@ -1,29 +1,16 @@
 #include "confine.h"
 
+#include "base/confine.h"
 #include "egress/gate_msg.h"
 #include "gate_filter.h"
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #define FILES_MAX ((rlim_t)1 << 17)
-
-#if defined(__SANITIZE_ADDRESS__)
-#define IS_SANITIZED true
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define IS_SANITIZED true
-#endif
-#endif
-#ifndef IS_SANITIZED
-#define IS_SANITIZED false
-#endif
 
 /* linux/landlock.h of the oldest supported build host lacks the later members. */
 struct landlock_ruleset {
@@ -37,31 +24,9 @@ struct landlock_ruleset {
 #define LANDLOCK_BIND_TCP 1ull                  /* ABI 4 */
 #define LANDLOCK_SCOPES 3ull                    /* abstract unix sockets, signals: ABI 6 */
 
-static int limit(int what, rlim_t most, const char *name, struct rv_error *err)
-{
-        struct rlimit l;
-
-        if (getrlimit(what, &l) < 0)
-                return rv_error_set(err, rv_raise(-errno), "cannot read the limit %s: %s", name, strerror(errno));
-        l.rlim_cur = l.rlim_max = RV_MIN(most, l.rlim_max);
-        if (setrlimit(what, &l) < 0)
-                return rv_error_set(err, rv_raise(-errno), "cannot set the limit %s: %s", name, strerror(errno));
-        return 0;
-}
-
 int confine_files(struct rv_error *err)
 {
-        int r;
-
-        if (syscall(SYS_close_range, RV_GATE_CHANNEL_FD + 1u, ~0u, 0u) < 0)
-                for (int fd = RV_GATE_CHANNEL_FD + 1; fd < 4096; fd++)
-                        close(fd);
-        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || (!IS_SANITIZED && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0))
-                return rv_error_set(err, rv_raise(-errno), "cannot give up privilege: %s", strerror(errno));
-        r = limit(RLIMIT_CORE, 0, "core", err);
-        if (r == 0)
-                r = limit(RLIMIT_NOFILE, FILES_MAX, "nofile", err);
-        return r;
+        return rv_trace(rv_confine(RV_GATE_CHANNEL_FD + 1, FILES_MAX, err));
 }
 
 /* Files are forbidden by the second wall too, and listening by TCP. Kernels without it do without. */
@@ -89,8 +54,7 @@ int confine_calls(struct rv_error *err)
         struct sock_fprog program = { .len = RV_N_ELEMENTS(rv_gate_calls),
                 .filter = (struct sock_filter *)rv_gate_calls };
 
-        /* The search for leaks at the end of a sanitized build traces its own process, and reads /proc. */
-        if (IS_SANITIZED)
+        if (RV_IS_SANITIZED)
                 return 0;
         restrict_files();
         if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0)

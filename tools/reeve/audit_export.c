@@ -257,13 +257,6 @@ static int export_log(struct export *e, const struct audit_place *place, struct 
 
 /* ---- The command ---- */
 
-static int parse_time(const char *option, const char *text, uint64_t *ret_us)
-{
-        if (audit_unix_or_time_parse(text, ret_us) == 0)
-                return 0;
-        return usage_error("audit export", "%s wants a time, not \"%s\"", option, text);
-}
-
 static int take(void *ctx, int id, const char *value)
 {
         struct export *e = ctx;
@@ -275,8 +268,8 @@ static int take(void *ctx, int id, const char *value)
                 if (!e->is_csv && strcmp(value, "jsonl") != 0)
                         return usage_error("audit export", "--format is jsonl or csv, not \"%s\"", value);
                 break;
-        case OPT_SINCE: return parse_time("--since", value, &e->since_us);
-        case OPT_UNTIL: return parse_time("--until", value, &e->until_us);
+        case OPT_SINCE: return audit_time_option("audit export", "--since", value, &e->since_us);
+        case OPT_UNTIL: return audit_time_option("audit export", "--until", value, &e->until_us);
         case OPT_TENANT: e->tenant = value; break;
         case OPT_OUTPUT: e->output = value; break;
         }

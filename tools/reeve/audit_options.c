@@ -1,5 +1,7 @@
 #include "audit_options.h"
 
+#include "audit_select.h"
+
 #include <stdio.h>
 
 /* What getopt_long() found wrong. */
@@ -49,4 +51,11 @@ int audit_options_read(struct audit_options *o, int argc, char **argv)
         if (o->n_words > o->n_words_max)
                 return usage_error(o->command, "%s is one word too many", o->words[o->n_words_max]);
         return -1;
+}
+
+int audit_time_option(const char *command, const char *option, const char *text, uint64_t *ret_us)
+{
+        if (audit_unix_or_time_parse(text, ret_us) == 0)
+                return 0;
+        return usage_error(command, "%s wants a time, not \"%s\"", option, text);
 }

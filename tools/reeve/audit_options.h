@@ -43,3 +43,6 @@ struct audit_options {
 
 /** audit_options_read() - take the words of a command, or print its help. Context: start of the process. Ownership: borrows; what was said is @argv's. Return: -1 to go on; else the exit status */
 int audit_options_read(struct audit_options *o, int argc, char **argv);
+
+/** audit_time_option() - the time of an option like --since, as microseconds since 1970. Context: any; reads the clock. Ownership: borrows. Return: 0; EXIT_USAGE after saying what is wrong */
+int audit_time_option(const char *command, const char *option, const char *text, uint64_t *ret_us);

@@ -260,20 +260,13 @@ static int show_log(struct show *show, const struct audit_place *place, struct r
         return r < 0 ? r : 0;
 }
 
-static int parse_time(const char *option, const char *text, uint64_t *ret_us)
-{
-        if (audit_unix_or_time_parse(text, ret_us) == 0)
-                return 0;
-        return usage_error("audit show", "%s wants a time, not \"%s\"", option, text);
-}
-
 static int take(void *ctx, int id, const char *value)
 {
         struct show *s = ctx;
 
         switch (id) {
-        case OPT_SINCE: return parse_time("--since", value, &s->filter.since_us);
-        case OPT_UNTIL: return parse_time("--until", value, &s->filter.until_us);
+        case OPT_SINCE: return audit_time_option("audit show", "--since", value, &s->filter.since_us);
+        case OPT_UNTIL: return audit_time_option("audit show", "--until", value, &s->filter.until_us);
         case OPT_TENANT: s->filter.tenant = value; break;
         case OPT_RULE: s->filter.rule = value; break;
         case OPT_OUTCOME: s->filter.outcome = value; break;

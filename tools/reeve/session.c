@@ -120,26 +120,37 @@ static void load_bundle(struct session *s)
                 reject_shadow(s, strerror(-r));
 }
 
-int session_prepare(struct session *s, const char *config_path, const char *tenant, struct rv_error *err)
+/* The spawner first of all, so that it comes up while the rest is done. */
+static int begin(struct session *s, const char *config_path, enum spawner_duty duty, const char *key_file,
+        struct rv_error *err)
 {
         _cleanup_(rv_freep) char *file = NULL;
         int r;
 
         *s = (struct session){ .state_fd = -EBADF, .fetch_fd = -EBADF, .spawner_fd = -EBADF, .spawner_pid = -1 };
         r = rv_config_find(config_path, &file, err);
-        /* First of all, so that it comes up while the rest here is done. */
         if (r == 0)
-                r = spawner_fork(file, SPAWNER_RUN, NULL, &s->spawner_fd, &s->spawner_pid, err);
+                r = spawner_fork(file, duty, key_file, &s->spawner_fd, &s->spawner_pid, err);
         if (r == 0)
                 r = *file ? rv_config_load(file, &s->config, err) : rv_config_parse("", 0, "", &s->config, err);
         if (r < 0)
-                return r;
+                return rv_trace(r);
         s->is_root = geteuid() == 0;
         s->uid = find_loop_uid(s->config);
+        return 0;
+}
+
+int session_prepare(struct session *s, const char *config_path, const char *tenant, struct rv_error *err)
+{
+        int r;
+
+        r = begin(s, config_path, SPAWNER_RUN, NULL, err);
+        if (r < 0)
+                return r;
         s->tenant = rv_config_tenant(s->config, tenant ? tenant : "local");
         if (!s->tenant)
                 return rv_error_set(err, -ENOENT, "no tenant %s in the configuration %s; add tenants.%s or choose another by --tenant",
-                                    tenant ? tenant : "local", *file ? file : "(built in)", tenant ? tenant : "local");
+                                    tenant ? tenant : "local", *s->config->file ? s->config->file : "(built in)", tenant ? tenant : "local");
         r = open_state(s, err);
         if (r == 0)
                 r = session_sink_open(s, err);
@@ -360,20 +371,9 @@ int session_settle(struct session *s, bool *ret_is_log, struct rv_error *err)
 
 int session_prepare_signing(struct session *s, const char *config_path, const char *key_file, struct rv_error *err)
 {
-        _cleanup_(rv_freep) char *file = NULL;
-        int r;
+        int r = begin(s, config_path, SPAWNER_SIGN, key_file, err);
 
-        *s = (struct session){ .state_fd = -EBADF, .fetch_fd = -EBADF, .spawner_fd = -EBADF, .spawner_pid = -1 };
-        r = rv_config_find(config_path, &file, err);
-        if (r == 0)
-                r = spawner_fork(file, SPAWNER_SIGN, key_file, &s->spawner_fd, &s->spawner_pid, err);
-        if (r == 0)
-                r = *file ? rv_config_load(file, &s->config, err) : rv_config_parse("", 0, "", &s->config, err);
-        if (r < 0)
-                return r;
-        s->is_root = geteuid() == 0;
-        s->uid = find_loop_uid(s->config);
-        return open_state(s, err);
+        return r < 0 ? r : open_state(s, err);
 }
 
 int session_settle_signing(struct session *s, struct rv_error *err)
