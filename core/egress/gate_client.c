@@ -2,7 +2,6 @@
 
 #include "base/fd.h"
 #include "base/text.h"
-#include "base/text.h"
 #include "egress/gate_msg.h"
 
 #include <fcntl.h>
@@ -124,6 +123,14 @@ void rv_gate_client_lose(struct rv_gate_client *client, const char *text)
 
 /* ---- What it says ---- */
 
+/* One line of printable ASCII, whatever a gate wrote. */
+static void make_line(char *text)
+{
+        for (char *c = text; *c; c++)
+                if (*c < 0x20 || *c > 0x7e)
+                        *c = '?';
+}
+
 static int read_evidence(int fd, struct rv_network_evidence *ret, struct rv_error *err)
 {
         _cleanup_(rv_freep) char *text = NULL;
@@ -152,6 +159,7 @@ static void take_report(struct served *served, int fd)
 
         if (read_evidence(fd, &evidence, &err) < 0) {
                 snprintf(text, sizeof(text), "the gate's report cannot be used: %.400s", err.message);
+                make_line(text);
                 event = (struct rv_gate_event){ .kind = RV_GATE_EVENT_LOST, .text = text };
         }
         tell_last(served, &event);
@@ -165,9 +173,7 @@ static bool take_answer(struct rv_gate_client *client, struct rv_gate_message *m
         struct rv_gate_event event = { .text = m->text };
 
         m->text[sizeof(m->text) - 1] = 0;
-        for (char *c = m->text; *c; c++)
-                if (*c < 0x20 || *c > 0x7e)
-                        *c = '?';
+        make_line(m->text);
         if (!m->text[0])
                 rv_text_copy(m->text, sizeof(m->text), "no reason was given");
         if (m->kind < RV_GATE_READY || m->kind > RV_GATE_REPORT || m->id == 0 || m->id > client->n_added)

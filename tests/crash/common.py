@@ -107,6 +107,15 @@ def name_of(pid):
         return ""
 
 
+def state_of(pid):
+    """As in proc(5); "" if there is none."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+            return f.read().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""
+
+
 def children(pid):
     try:
         with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
@@ -124,6 +133,24 @@ def tree(reeve_pid):
             break
         found[role] = pid = below[0]
     return found
+
+
+def kill_all(reeve_pid, roles):
+    """Kills these at one moment: none acts on the death of another. The role that is not there, or None."""
+    ranked = sorted(roles, key=ROLES.index)
+    for role in ranked[:-1]:
+        pid = tree(reeve_pid).get(role)
+        if pid is None:
+            return role
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGSTOP)
+        while state_of(pid) not in ("T", "Z", ""):
+            time.sleep(0.0005)
+    # From the bottom up, as the tree is found from its top.
+    for role in reversed(ranked):
+        if kill(reeve_pid, role) is None:
+            return role
+    return None
 
 
 def kill(reeve_pid, role):

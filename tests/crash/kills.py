@@ -183,10 +183,8 @@ def one_point(at, point, pause_ms, roles, codes):
                             and (roles != ("program",) or "program" in t))
     if not found:
         return [f"{name}: never came there: {common.finish(p, ANSWER_S)}"]
-    # From the bottom up, as the tree is found from its top.
-    for role in sorted(roles, key=common.ROLES.index, reverse=True):
-        if common.kill(p.pid, role) is None:
-            return [f"{name}: there is no {role}"]
+    if absent := common.kill_all(p.pid, roles):
+        return [f"{name}: there is no {absent}"]
     answer = common.finish(p, ANSWER_S + pause_ms / 1000)
     faults = check_answer(name, "reeve" if codes is None else roles[0], answer, codes)
     # The answer is given before the cgroups are removed.
@@ -212,9 +210,8 @@ def one_rotation(at, point):
     if not common.wait_for(p, lambda t: any(common.name_of(pid) == "@" + point for pid in t.values())):
         p.kill()
         return [f"{name}: never came there: {p.communicate()[1]}"]
-    for role in ("spawner", "reeve"):
-        if common.kill(p.pid, role) is None:
-            return [f"{name}: there is no {role}"]
+    if absent := common.kill_all(p.pid, ("reeve", "spawner")):
+        return [f"{name}: there is no {absent}"]
     p.communicate()
     faults = expect_run(at, name)
     again = rotate(at)
