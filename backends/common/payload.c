@@ -43,19 +43,24 @@ int rv_payload_write(const struct rv_plan *plan, int *ret_fd)
 {
         _cleanup_(rv_buf_fini) struct rv_buf b = { 0 };
         _cleanup_(rv_closep) int fd = -EBADF;
-        struct rv_payload_head head = { .magic = RV_PAYLOAD_MAGIC, .source_bytes = (uint32_t)plan->source_bytes };
+        struct rv_payload_head head = { .magic = RV_PAYLOAD_MAGIC, .ca_bytes = (uint32_t)plan->ca_bytes,
+                .source_bytes = (uint32_t)plan->source_bytes };
         int r;
 
         rv_buf_append(&b, &head, sizeof(head));
         for (size_t i = 0; i < RV_N_ELEMENTS(base_env); i++)
                 if (!is_requested(plan, base_env[i][0]))
                         add_env(&b, &head.n_env, base_env[i][0], base_env[i][1]);
+        for (size_t i = 0; i < plan->n_tool_env; i++)
+                if (!is_requested(plan, plan->tool_env[i].name))
+                        add_env(&b, &head.n_env, plan->tool_env[i].name, plan->tool_env[i].value);
         if (plan->idempotency_key)
                 add_env(&b, &head.n_env, "REEVE_IDEMPOTENCY_KEY", plan->idempotency_key);
         for (size_t i = 0; i < plan->n_env; i++)
                 if (!is_own(plan->env[i].name))
                         add_env(&b, &head.n_env, plan->env[i].name, plan->env[i].value);
         head.env_bytes = (uint32_t)(b.size - sizeof(head));
+        rv_buf_append(&b, plan->ca, plan->ca_bytes);
         rv_buf_append(&b, plan->source, plan->source_bytes);
         r = rv_buf_error(&b);
         if (r < 0)
@@ -97,7 +102,7 @@ int rv_payload_read(int fd, struct rv_payload *ret)
                 goto fail;
         memcpy(&head, p.bytes, sizeof(head));
         if (head.magic != RV_PAYLOAD_MAGIC || head.n_env > RV_PAYLOAD_ENV_MAX ||
-            (uint64_t)sizeof(head) + head.env_bytes + head.source_bytes != (uint64_t)st.st_size ||
+            (uint64_t)sizeof(head) + head.env_bytes + head.ca_bytes + head.source_bytes != (uint64_t)st.st_size ||
             (head.n_env == 0 && head.env_bytes != 0))
                 goto fail;
         env = p.bytes + sizeof(head);
@@ -111,7 +116,9 @@ int rv_payload_read(int fd, struct rv_payload *ret)
                 if (i + 1 == head.n_env && at != head.env_bytes)
                         goto fail;
         }
-        p.source = env + head.env_bytes;
+        p.ca = env + head.env_bytes;
+        p.ca_bytes = head.ca_bytes;
+        p.source = p.ca + p.ca_bytes;
         p.source_bytes = head.source_bytes;
         *ret = p;
         return 0;

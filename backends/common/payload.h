@@ -3,9 +3,9 @@
  *
  * The loop writes it into a sealed memory file; the spawner passes the descriptor on unread; init reads it
  * inside the finished sandbox. It carries the source and the whole environment of the program (so that no
- * process of reeve's is ever started with the request's `env`).
+ * process of reeve's is ever started with the request's `env`), and the certificates of its package registry.
  *
- * Layout: struct rv_payload_head, then n_env strings "NAME=value\0", then the source's bytes.
+ * Layout: struct rv_payload_head, then n_env strings "NAME=value\0", then the certificates, then the source's bytes.
  * Any thread.
  */
 #pragma once
@@ -14,17 +14,19 @@
 
 #include <reeve/backend.h>
 
-#define RV_PAYLOAD_MAGIC 0x31507652u        /* "RvP1" */
+#define RV_PAYLOAD_MAGIC 0x32507652u        /* "RvP2" */
 #define RV_PAYLOAD_ENV_MAX 128              /* names: the request's 50 and reeve's own */
-#define RV_PAYLOAD_BYTES_MAX (1u << 20)     /* source 400 KB, environment 128 KiB and reeve's own */
+#define RV_PAYLOAD_BYTES_MAX (2u << 20)     /* source 400 KB, environment 128 KiB and reeve's own, certificates 1 MiB */
 
 struct rv_payload_head {
-        uint32_t magic, n_env, env_bytes, source_bytes;
+        uint32_t magic, n_env, env_bytes, ca_bytes, source_bytes;
 };
 
 struct rv_payload {
         char *bytes;                             /* the whole file, owned */
         char *env[RV_PAYLOAD_ENV_MAX + 1];       /* into bytes, NULL-terminated */
+        const char *ca;
+        size_t ca_bytes;
         const char *source;
         size_t source_bytes;
 };
@@ -33,8 +35,8 @@ struct rv_payload {
  * rv_payload_write() - make the sealed memory file of a plan
  * @ret_fd: readable from its start
  *
- * The environment is that of the design, section 7a, then the request's, which wins over every name but
- * REEVE_*.
+ * The environment is that of the design, section 7a, then the plan's for package managers, then the request's, which
+ * wins over every name but REEVE_*.
  *
  * Context:   may block
  * Ownership: the descriptor is the caller's

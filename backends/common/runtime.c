@@ -1,4 +1,4 @@
-#include "runtime.h"
+#include "runtime_private.h"
 
 #include <fcntl.h>
 #include <glob.h>
@@ -18,11 +18,11 @@ static const char *const hidden[] = {
         "/usr/lib/nodejs",
         "/usr/lib/*-linux-gnu*/nodejs",
         "/usr/share/node_modules",
+        "/usr/etc",             /* npm's global configuration lies here, with the host's credentials */
         "/etc/ssl/private",
 };
 
 /* Debian builds its node on these files of other packages: they are part of the interpreter. */
-#define NODE_SHARE "/usr/share/nodejs"
 static const char *const node_files[] = {
         NODE_SHARE "/acorn/dist/acorn.js",
         NODE_SHARE "/acorn-walk/dist/walk.js",
@@ -36,10 +36,13 @@ static const char *const node_files[] = {
 static const char *const top_links[] = { "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32" };
 static const char *const etc_files[] = { "/etc/alternatives", "/etc/ld.so.cache", "/etc/ssl", "/etc/localtime", "/etc/mime.types" };
 
-static int add(struct rv_runtime *rt, enum rv_view_kind kind, const char *path, const char *source)
+int rv__runtime_add(
+        struct rv_runtime *rt, enum rv_view_when when, enum rv_view_kind kind, const char *path, const char *source)
 {
         struct rv_view_entry *entries = reallocarray(rt->entries, rt->n_entries + 1, sizeof(*entries));
-        struct rv_view_entry e = { .kind = kind, .path = strdup(path), .source = source ? strdup(source) : NULL };
+        struct rv_view_entry e = {
+                .kind = kind, .when = when, .path = strdup(path), .source = source ? strdup(source) : NULL
+        };
 
         if (entries)
                 rt->entries = entries;
@@ -52,8 +55,12 @@ static int add(struct rv_runtime *rt, enum rv_view_kind kind, const char *path, 
         return 0;
 }
 
-/* @path of the root as it is outside; false if it would be too long. */
-static bool outside(const struct rv_runtime *rt, const char *path, char ret[4096])
+static int add(struct rv_runtime *rt, enum rv_view_kind kind, const char *path, const char *source)
+{
+        return rv__runtime_add(rt, RV_VIEW_ALWAYS, kind, path, source);
+}
+
+bool rv__runtime_outside(const struct rv_runtime *rt, const char *path, char ret[4096])
 {
         return (size_t)snprintf(ret, 4096, "%s%s", rt->root, path) < 4096;
 }
@@ -65,7 +72,7 @@ static int add_as_is(struct rv_runtime *rt, const char *path)
         struct stat st;
         ssize_t n;
 
-        if (!outside(rt, path, full) || lstat(full, &st) < 0)
+        if (!rv__runtime_outside(rt, path, full) || lstat(full, &st) < 0)
                 return 0;
         if (!S_ISLNK(st.st_mode))
                 return add(rt, RV_VIEW_BIND, path, full);
@@ -114,7 +121,7 @@ static int hide(struct rv_runtime *rt, const char *pattern)
         glob_t found;
         int r = 0;
 
-        if (!outside(rt, pattern, full))
+        if (!rv__runtime_outside(rt, pattern, full))
                 return 0;
         if (glob(full, GLOB_NOSORT | GLOB_ONLYDIR, NULL, &found) != 0)
                 return 0;
@@ -137,11 +144,11 @@ static int add_node_files(struct rv_runtime *rt)
         char full[4096];
         int r;
 
-        if (!outside(rt, NODE_SHARE, full) || access(full, F_OK) < 0 || is_exposed(rt, NODE_SHARE))
+        if (!rv__runtime_outside(rt, NODE_SHARE, full) || access(full, F_OK) < 0 || is_exposed(rt, NODE_SHARE))
                 return 0;
         r = add(rt, RV_VIEW_FILL, NODE_SHARE, NULL);
         for (size_t i = 0; i < RV_N_ELEMENTS(node_files) && r == 0; i++)
-                if (outside(rt, node_files[i], full) && access(full, R_OK) == 0)
+                if (rv__runtime_outside(rt, node_files[i], full) && access(full, R_OK) == 0)
                         r = add(rt, RV_VIEW_BIND, node_files[i], full);
         return r;
 }
@@ -162,7 +169,7 @@ static int add_exposed(struct rv_runtime *rt)
         for (size_t i = 0; i < rt->config->expose.n_items && r == 0; i++) {
                 const char *path = rt->config->expose.items[i];
 
-                if ((is_below(path, "/usr") && !is_in_filled(rt, path)) || !outside(rt, path, full))
+                if ((is_below(path, "/usr") && !is_in_filled(rt, path)) || !rv__runtime_outside(rt, path, full))
                         continue;       /* is in /usr, which is shown as a whole */
                 r = add(rt, RV_VIEW_BIND, path, full);
         }
@@ -188,6 +195,8 @@ int rv_runtime_open(const struct rv_config_runtime *config, struct rv_runtime *r
                 r = add_node_files(&rt);
         if (r == 0)
                 r = add_exposed(&rt);
+        if (r == 0)
+                r = rv__runtime_add_tools(&rt);
         if (r < 0) {
                 rv_runtime_close(&rt);
                 return rv_error_set(err, rv_trace(r), "runtime %s: %s", config->name, strerror(-r));
@@ -203,6 +212,7 @@ void rv_runtime_close(struct rv_runtime *rt)
                 free(rt->entries[i].source);
         }
         free(rt->entries);
+        free(rt->python_site);
         *rt = (struct rv_runtime){ 0 };
 }
 
@@ -215,7 +225,7 @@ int rv_runtime_interpreter(
         struct stat st;
         int r = 0;
 
-        if (!outside(rt, path, full))
+        if (!rv__runtime_outside(rt, path, full))
                 r = -ENAMETOOLONG;
         else if (stat(full, &st) < 0)
                 r = -errno;

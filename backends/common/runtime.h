@@ -23,8 +23,15 @@ enum rv_view_kind {
         RV_VIEW_FILL,    /* a directory of the run's own over @path, into which later entries are bound */
 };
 
+enum rv_view_when {
+        RV_VIEW_ALWAYS,
+        RV_VIEW_PYTHON_TOOLS,        /* in a run of that language in network mode registries: the package manager */
+        RV_VIEW_JAVASCRIPT_TOOLS,
+};
+
 struct rv_view_entry {
         enum rv_view_kind kind;
+        enum rv_view_when when;
         char *path;      /* as the program sees it, absolute */
         char *source;
 };
@@ -34,6 +41,7 @@ struct rv_runtime {
         const char *root;                          /* "" for host, else its directory */
         struct rv_view_entry *entries;
         size_t n_entries;
+        char *python_site;                         /* "lib/python3.11/site-packages", as Python has it below a user's directory; NULL: not known */
 };
 
 /**

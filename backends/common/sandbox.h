@@ -46,7 +46,7 @@ struct ns_child {
         bool has_own_uid;                    /* PID 1 is uid 0 of the namespace; else it is the program's uid */
         struct rv_init init;                 /* filled when it is assigned */
         int payload_fd;
-        bool has_network;
+        enum rv_plan_network network;
 };
 
 /** ns_child_main() - be the child. Context: just cloned. Ownership: takes all. Return: never */

@@ -38,18 +38,22 @@ static const char *about(const char *what, const char *path)
         return text;
 }
 
-static int make_file(const char *path, const char *text, mode_t mode)
+static int make_file_of(const char *path, const char *data, size_t n, mode_t mode)
 {
-        size_t n = strlen(text);
         int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
 
         if (fd < 0)
                 return -1;
-        if (n && write(fd, text, n) != (ssize_t)n) {
+        if (n && write(fd, data, n) != (ssize_t)n) {
                 close(fd);
                 return -1;
         }
         return close(fd);
+}
+
+static int make_file(const char *path, const char *text, mode_t mode)
+{
+        return make_file_of(path, text, strlen(text), mode);
 }
 
 /* The parent directories of @path, which is relative to the new root. */
@@ -124,13 +128,16 @@ static int fill(const char *path, unsigned number)
         return mount(own, path, NULL, MS_BIND, NULL);
 }
 
-static int show(const struct rv_runtime *rt, const char **ret_step)
+/* In the root that is the working directory. */
+static int show(const struct rv_runtime *rt, enum rv_view_when when, const char **ret_step)
 {
         char path[4096];
 
         for (size_t i = 0; i < rt->n_entries; i++) {
                 const struct rv_view_entry *e = &rt->entries[i];
 
+                if (e->when != when)
+                        continue;
                 snprintf(path, sizeof(path), ".%s", e->path);
                 switch (e->kind) {
                 case RV_VIEW_BIND:
@@ -294,7 +301,7 @@ int ns_mount_root(const struct ns_child *c, const char **ret_step)
         if (r == 0)
                 r = make_etc(ret_step);
         if (r == 0)
-                r = show(c->runtime, ret_step);
+                r = show(c->runtime, RV_VIEW_ALWAYS, ret_step);
         if (r == 0)
                 r = make_dev(ret_step);
         if (r == 0)
@@ -310,7 +317,59 @@ int ns_mount_root(const struct ns_child *c, const char **ret_step)
         return 0;
 }
 
-int ns_mount_assign(const struct ns_child *c, const char **ret_step)
+static int make_own_directory(const struct ns_child *c, const char *path)
+{
+        if (mkdir(path, 0755) < 0)
+                return -1;
+        return c->has_own_uid ? chown(path, NS_PROGRAM_UID, NS_PROGRAM_UID) : 0;
+}
+
+/* What pip installs goes there; Python looks for things there only if it is there when it starts. */
+static int make_python_site(const struct ns_child *c, const char **ret_step)
+{
+        char path[96];
+
+        if (!c->runtime->python_site)
+                return 0;
+        snprintf(path, sizeof(path), ".local/%s/", c->runtime->python_site);
+        for (char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+                *slash = 0;
+                STEP(about("make " RV_BOX, path), make_own_directory(c, path));
+                *slash = '/';
+        }
+        return 0;
+}
+
+/* Which package manager it is to have. RV_VIEW_ALWAYS: none. */
+static enum rv_view_when tools_of(const struct ns_child *c)
+{
+        if (c->network != RV_PLAN_NETWORK_REGISTRIES)
+                return RV_VIEW_ALWAYS;
+        return c->init.language == RV_PLAN_PYTHON ? RV_VIEW_PYTHON_TOOLS : RV_VIEW_JAVASCRIPT_TOOLS;
+}
+
+static int show_tools(const struct ns_child *c, const struct rv_payload *payload, const char **ret_step)
+{
+        enum rv_view_when tools = tools_of(c);
+        int r;
+
+        for (size_t i = 0; i < c->runtime->n_entries; i++)
+                if (c->runtime->entries[i].kind == RV_VIEW_BIND && c->runtime->entries[i].when != RV_VIEW_ALWAYS &&
+                        c->runtime->entries[i].when != tools)
+                        close(trees[i]);
+        if (tools == RV_VIEW_ALWAYS)
+                return 0;
+        STEP("go to the root", chdir("/"));
+        r = show(c->runtime, tools, ret_step);
+        if (r < 0)
+                return r;
+        STEP("go back to " RV_BOX, chdir(RV_BOX));
+        if (payload->ca_bytes)
+                STEP("make " RV_PLAN_CA_FILE, make_file_of(RV_PLAN_CA_FILE, payload->ca, payload->ca_bytes, 0444));
+        return tools == RV_VIEW_PYTHON_TOOLS ? make_python_site(c, ret_step) : 0;
+}
+
+int ns_mount_assign(const struct ns_child *c, const struct rv_payload *payload, const char **ret_step)
 {
         char options[96];
 
@@ -319,7 +378,7 @@ int ns_mount_assign(const struct ns_child *c, const char **ret_step)
         STEP("cap the writable file system", mount(NULL, RV_BOX, NULL, MS_REMOUNT | MS_NOSUID | MS_NODEV, options));
         if (c->init.language == RV_PLAN_JAVASCRIPT)
                 STEP("make the preload", make_file(RV_NODE_PRELOAD, rv_node_preload, 0444));
-        return 0;
+        return show_tools(c, payload, ret_step);
 }
 
 int ns_mount_seal(const char **ret_step)

@@ -31,7 +31,16 @@ int ns_mount_open(const struct ns_child *child, const char **ret_step);
  * Return:    0 or -errno
  */
 int ns_mount_root(const struct ns_child *child, const char **ret_step);
-/** ns_mount_assign() - what depends on the run: the cap of the writable file system, the JavaScript preload. Context: the child, after ns_mount_root(). Ownership: borrows. Return: 0 or -errno */
-int ns_mount_assign(const struct ns_child *child, const char **ret_step);
+/**
+ * ns_mount_assign() - what depends on the run
+ *
+ * The cap of the writable file system, the JavaScript preload; in network mode registries the package manager, its
+ * certificates, and a directory for what Python's installs.
+ *
+ * Context:   the child, after ns_mount_root(), when it is assigned
+ * Ownership: borrows
+ * Return:    0 or -errno
+ */
+int ns_mount_assign(const struct ns_child *child, const struct rv_payload *payload, const char **ret_step);
 /** ns_mount_seal() - make the root's file system read-only. Context: the child. Ownership: none. Return: 0 or -errno */
 int ns_mount_seal(const char **ret_step);

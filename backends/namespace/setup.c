@@ -127,7 +127,7 @@ static void await_assignment(struct ns_child *c)
                 fail(c, "take the run's descriptors", EBADMSG);
         memcpy(fds, CMSG_DATA(head), sizeof(fds));
         c->payload_fd = fds[RV_SPAWN_FD_PAYLOAD];
-        c->has_network = m.network != RV_PLAN_NETWORK_NONE;
+        c->network = m.network;
         c->init = (struct rv_init){
                 .control_fd = fds[RV_SPAWN_FD_CONTROL],
                 .stdin_fd = fds[RV_SPAWN_FD_STDIN],
@@ -163,7 +163,7 @@ static void open_network(const struct ns_child *c)
         const char *step = "";
         int r;
 
-        if (!c->has_network)
+        if (c->network == RV_PLAN_NETWORK_NONE)
                 return;
         r = rv_netns_open_best(RV_NETNS_TPROXY, &net, &step);
         if (r < 0)
@@ -247,12 +247,12 @@ _Noreturn void ns_child_main(struct ns_child *c)
 
         await_assignment(c);
         open_network(c);
-        r = ns_mount_assign(c, &step);
-        if (r < 0)
-                fail(c, step, r);
         r = rv_payload_read(c->payload_fd, &payload);
         if (r < 0)
                 fail(c, "read the payload", r);
+        r = ns_mount_assign(c, &payload, &step);
+        if (r < 0)
+                fail(c, step, r);
         write_source(c, &payload);
         r = ns_mount_seal(&step);
         if (r == 0)

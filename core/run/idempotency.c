@@ -370,6 +370,7 @@ enum rv_step rv__run_again(struct rv_run *run)
         json_decref(run->verdict);
         json_decref(run->detail);
         free(run->plan_env);
+        rv_registry_tools_fini(&run->tools);
         run->facts = run->verdict = run->detail = NULL;
         run->plan_env = NULL;
         run->plan = (struct rv_plan){ 0 };

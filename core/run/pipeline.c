@@ -162,6 +162,7 @@ void rv_run_free(struct rv_run *run)
         json_decref(run->shadow);
         json_decref(run->detail);
         free(run->plan_env);
+        rv_registry_tools_fini(&run->tools);
         rv_capture_fini(&run->out);
         rv_capture_fini(&run->err);
         rv_result_fini(&run->result);

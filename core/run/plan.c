@@ -93,19 +93,31 @@ static enum rv_step refuse_missing(struct rv_run *run, const char *backend, json
         return rv__run_refuse(run, RV_CODE_BACKEND_DENIED, RV_PHASE_PLAN, message, json_pack("{s:s, s:o}", "backend", backend, "missing", take_missing));
 }
 
-static bool has_registry(const struct rv_run *run)
+/* Returns why a run in network mode registries cannot have that; NULL: it can, and its package manager is in the plan. */
+static const char *plan_registry(struct rv_run *run, struct rv_error *err)
 {
         struct rv_registry *registry = run->core->registries[run->request->language];
+        const struct rv_config_runtime *runtime = rv_config_runtime(run->core->config, run->plan.runtime);
 
         if (registry && run->core->complete_registry)
                 run->core->complete_registry(run->core->registry_arg, registry);
-        return registry && registry->n_hosts;
+        if (!registry || !registry->n_hosts)
+                return run->request->language == RV_LANGUAGE_PYTHON ? "no package index is known for python; set registries.python.index"
+                                                                    : "no package registry is known for javascript; set registries.javascript.index";
+        if (rv_registry_tools_make(registry, runtime ? runtime->root : "host", &run->tools, err) < 0)
+                return err->message;
+        run->plan.tool_env = run->tools.env;
+        run->plan.n_tool_env = run->tools.n_env;
+        run->plan.ca = run->tools.ca.data;
+        run->plan.ca_bytes = run->tools.ca.size;
+        return NULL;
 }
 
 static enum rv_step check_capabilities(struct rv_run *run)
 {
         json_t *missing = json_array();
         const char *reason = NULL;
+        struct rv_error err = { 0 };
 
         if (!run->manifest.is_usable) {
                 json_array_append_new(missing, json_string("backend"));
@@ -122,10 +134,10 @@ static enum rv_step check_capabilities(struct rv_run *run)
                 if (!reason)
                         reason = run->manifest.capabilities[i].reason;
         }
-        if (!reason && run->request->network_mode == RV_NETWORK_REGISTRIES && !has_registry(run)) {
-                json_array_append_new(missing, json_string("network_registries"));
-                reason = run->request->language == RV_LANGUAGE_PYTHON ? "no package index is known for python; set registries.python.index"
-                                                                      : "no package registry is known for javascript; set registries.javascript.index";
+        if (!reason && run->request->network_mode == RV_NETWORK_REGISTRIES) {
+                reason = plan_registry(run, &err);
+                if (reason)
+                        json_array_append_new(missing, json_string("network_registries"));
         }
         if (reason)
                 return refuse_missing(run, run->backend->name, missing, reason);

@@ -83,6 +83,8 @@ static int digest_plan(const struct rv_run *run, char ret_hex[65])
 
         rv_sha256_hex(p->source, p->source_bytes, source);
         json_object_set_new(plan, "source_sha256", json_string(source));
+        for (size_t i = 0; i < p->n_tool_env; i++)
+                json_object_set_new(plan, p->tool_env[i].name, json_string(p->tool_env[i].value));
         return rv_json_canonical_sha256(plan, ret_hex);
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "audit/log_private.h"
+#include "package/registry_tools.h"
 #include "request/request.h"
 #include "run/classify.h"
 #include "run/outcome_read.h"
@@ -80,6 +81,7 @@ struct rv_run {
 
         struct rv_plan plan;
         struct rv_plan_env *plan_env;
+        struct rv_registry_tools tools;      /* what the plan's package manager goes by */
         const struct rv_backend *backend;
         void *backend_state, *handle;
         struct rv_manifest manifest;

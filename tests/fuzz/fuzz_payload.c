@@ -29,13 +29,13 @@ static void check_within(const struct rv_payload *p, size_t size)
 
         for (; p->env[n]; n++) {
                 FUZZ_CHECK(n < RV_PAYLOAD_ENV_MAX);
-                FUZZ_CHECK(p->env[n] >= p->bytes && p->env[n] < p->source);
+                FUZZ_CHECK(p->env[n] >= p->bytes && p->env[n] < p->ca);
                 FUZZ_CHECK(memchr(p->env[n], 0, (size_t)(end - p->env[n])) && strchr(p->env[n], '='));
                 FUZZ_CHECK(n == 0 || p->env[n] == p->env[n - 1] + strlen(p->env[n - 1]) + 1);
         }
         FUZZ_CHECK(p->source >= p->bytes && p->source + p->source_bytes == end);
-        FUZZ_CHECK(n == 0 ? p->source == p->bytes + sizeof(struct rv_payload_head) :
-                   p->source == strchr(p->env[n - 1], 0) + 1);
+        FUZZ_CHECK(n == 0 ? p->ca == p->bytes + sizeof(struct rv_payload_head) : p->ca == strchr(p->env[n - 1], 0) + 1);
+        FUZZ_CHECK(p->source == p->ca + p->ca_bytes);
 }
 
 static void check_file(const uint8_t *data, size_t size)
@@ -86,11 +86,15 @@ static void check_plan(const uint8_t *data, size_t size)
         if (fuzz_byte(&in) & 1)
                 plan.idempotency_key = "key";
         take_env(&in, text, env, &plan.n_env);
-        plan.source = (const char *)in.data;
-        plan.source_bytes = in.size;
+        plan.ca_bytes = in.size ? fuzz_byte(&in) % (in.size + 1) : 0;
+        plan.ca_bytes = RV_MIN(plan.ca_bytes, in.size);
+        plan.ca = (const char *)in.data;
+        plan.source = (const char *)in.data + plan.ca_bytes;
+        plan.source_bytes = in.size - plan.ca_bytes;
         FUZZ_CHECK(rv_payload_write(&plan, &fd) == 0);
         FUZZ_CHECK(rv_payload_read(fd, &p) == 0);
-        FUZZ_CHECK(p.source_bytes == in.size && memcmp(p.source, in.data, in.size) == 0);
+        FUZZ_CHECK(p.ca_bytes == plan.ca_bytes && p.source_bytes == plan.source_bytes &&
+                memcmp(p.ca, in.data, in.size) == 0);
         FUZZ_CHECK(has(&p, "REEVE_RESULT", "/box/.reeve-result"));
         FUZZ_CHECK(has(&p, "REEVE_IDEMPOTENCY_KEY", "key") == (plan.idempotency_key != NULL));
         for (size_t i = 0; i < plan.n_env; i++)

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/buf.h"
 #include "base/fd.h"
 #include "runtime.h"
 #include "test_base_tmp.h"
@@ -55,7 +56,8 @@ static void open_runtime(void **state, struct opened *o, const char *e1, const c
 static ssize_t find(const struct rv_runtime *rt, enum rv_view_kind kind, const char *path)
 {
         for (size_t i = 0; i < rt->n_entries; i++)
-                if (rt->entries[i].kind == kind && !strcmp(rt->entries[i].path, path))
+                if (rt->entries[i].kind == kind && rt->entries[i].when == RV_VIEW_ALWAYS &&
+                        !strcmp(rt->entries[i].path, path))
                         return (ssize_t)i;
         return -1;
 }
@@ -85,7 +87,7 @@ static void expect_none(const struct opened *o, const char *path)
 static const char *const merged_usr[] = {
         "d /usr/bin", "l /bin usr/bin", "l /lib usr/lib", "l /lib64 usr/lib64", "d /sbin", "d /usr/local/bin", "d /usr/lib/python3/dist-packages/evil",
         "d /usr/lib/python3.11/site-packages", "d /usr/lib/python3.11/json", "d /usr/lib64/python3.12/site-packages", "d /usr/lib/node_modules/npm",
-        "d /usr/lib/nodejs", "d /usr/lib/x86_64-linux-gnu/nodejs", "d /usr/share/node_modules", "d /etc/alternatives", "f /etc/ld.so.cache",
+        "d /usr/lib/nodejs", "d /usr/lib/x86_64-linux-gnu/nodejs", "d /usr/share/node_modules", "f /usr/etc/npmrc", "d /etc/alternatives", "f /etc/ld.so.cache",
         "d /etc/ssl/certs", "d /etc/ssl/private", "l /etc/localtime /usr/share/zoneinfo/Etc/UTC", "f /etc/mime.types", "f /etc/shadow", "f /etc/passwd",
         "d /opt/tool", "d /root", "d /home/someone", "f /usr/share/nodejs/acorn/dist/acorn.js", "f /usr/share/nodejs/undici/undici.js",
         "f /usr/share/nodejs/lodash/index.js", "x /usr/bin/python3", NULL,
@@ -95,7 +97,7 @@ static void what_is_seen(void **state)
 {
         static const char *const hidden[] = {
                 "/usr/local", "/usr/lib/python3/dist-packages", "/usr/lib/python3.11/site-packages", "/usr/lib64/python3.12/site-packages",
-                "/usr/lib/node_modules", "/usr/lib/nodejs", "/usr/lib/x86_64-linux-gnu/nodejs", "/usr/share/node_modules", "/etc/ssl/private",
+                "/usr/lib/node_modules", "/usr/lib/nodejs", "/usr/lib/x86_64-linux-gnu/nodejs", "/usr/share/node_modules", "/usr/etc", "/etc/ssl/private",
         };
         static const char *const bound[] = { "/usr", "/sbin", "/etc/alternatives", "/etc/ld.so.cache", "/etc/ssl", "/etc/mime.types" };
         static const char *const absent[] = { "/etc/shadow", "/etc/passwd", "/etc", "/opt", "/opt/tool", "/root", "/home", "/", "/var", "/lib32", "/libx32" };
@@ -180,6 +182,60 @@ static void expose(void **state)
                         fail_msg("%s: an entry of kind %d for %s is %sthere", exposed[i].name, exposed[i].kind, exposed[i].path,
                                 exposed[i].is_there ? "not " : "");
                 rv_runtime_close(&o.runtime);
+        }
+}
+
+/* What a package manager's directory and its parts add to the view: "bind PATH" and "fill PATH", in their order. */
+static const struct {
+        const char *name;
+        const char *items[8];
+        const char *expose;
+        const char *python, *javascript;     /* the entries of either's runs */
+        const char *python_site;
+} tools[] = {
+        { "nothing is there", { "d /usr/bin", NULL }, NULL, "", "", NULL },
+        { "Debian's pip", { "d /usr/lib/python3/dist-packages/pip", "d /usr/lib/python3/dist-packages/pip-23.0.1.dist-info", "d /usr/lib/python3/dist-packages/pipx",
+                              "x /usr/bin/python3.11", "l /usr/bin/python3 python3.11", NULL }, NULL,
+          "fill /usr/lib/python3/dist-packages bind /usr/lib/python3/dist-packages/pip bind /usr/lib/python3/dist-packages/pip-23.0.1.dist-info ", "",
+          "lib/python3.11/site-packages" },
+        { "pip beside something exposed", { "d /usr/lib/python3/dist-packages/pip", "d /usr/lib/python3/dist-packages/mine", NULL }, "/usr/lib/python3/dist-packages/mine",
+          "bind /usr/lib/python3/dist-packages/pip ", "", NULL },
+        { "pip where all is exposed", { "d /usr/lib/python3/dist-packages/pip", NULL }, "/usr/lib/python3/dist-packages", "", "", NULL },
+        { "npm with all its parts", { "f /usr/lib/node_modules/npm/bin/npm-cli.js", "d /usr/lib/node_modules/corepack", "d /usr/bin", NULL }, NULL, "",
+          "fill /usr/lib/node_modules bind /usr/lib/node_modules/npm ", NULL },
+        { "Debian's npm", { "f /usr/share/nodejs/npm/bin/npm-cli.js", "f /usr/share/nodejs/npmlog/lib/log.js", "f /usr/share/nodejs/acorn/dist/acorn.js", "d /usr/bin", NULL }, NULL, "",
+          "bind /usr/share/nodejs/npm bind /usr/share/nodejs/node_modules ", NULL },
+        { "a Python of another name", { "x /usr/bin/python3", "d /usr/lib/python3.11/site-packages", NULL }, NULL, "", "", NULL },
+        { "a Python of a later name", { "x /usr/bin/python3.9x", "l /usr/bin/python3 python3.9x", NULL }, NULL, "", "", NULL },
+};
+
+static void package_managers(void **state)
+{
+        for (size_t i = 0; i < RV_N_ELEMENTS(tools); i++) {
+                struct rv_buf texts[3] = { 0 };
+                void *own = NULL;
+                struct opened o;
+
+                assert_int_equal(tmp_make(&own), 0);
+                make(&own, tools[i].items);
+                open_runtime(&own, &o, tools[i].expose, NULL);
+                rv_buf_puts(&texts[RV_VIEW_PYTHON_TOOLS], "");
+                rv_buf_puts(&texts[RV_VIEW_JAVASCRIPT_TOOLS], "");
+                for (size_t k = 0; k < o.runtime.n_entries; k++) {
+                        const struct rv_view_entry *e = &o.runtime.entries[k];
+
+                        rv_buf_printf(&texts[e->when], "%s %s ", e->kind == RV_VIEW_BIND ? "bind" : "fill", e->path);
+                }
+                if (strcmp(texts[RV_VIEW_PYTHON_TOOLS].data, tools[i].python) ||
+                        strcmp(texts[RV_VIEW_JAVASCRIPT_TOOLS].data, tools[i].javascript))
+                        fail_msg("%s: [%s] and [%s]", tools[i].name, texts[RV_VIEW_PYTHON_TOOLS].data, texts[RV_VIEW_JAVASCRIPT_TOOLS].data);
+                if (!o.runtime.python_site != !tools[i].python_site ||
+                        (tools[i].python_site && strcmp(o.runtime.python_site, tools[i].python_site) != 0))
+                        fail_msg("%s: a user's packages in %s", tools[i].name, o.runtime.python_site ? o.runtime.python_site : "(none)");
+                for (size_t k = 0; k < RV_N_ELEMENTS(texts); k++)
+                        rv_buf_fini(&texts[k]);
+                rv_runtime_close(&o.runtime);
+                tmp_remove(&own);
         }
 }
 
@@ -273,6 +329,7 @@ int main(void)
                 IN_TMP(node_files),
                 IN_TMP(the_order),
                 IN_TMP(expose),
+                cmocka_unit_test(package_managers),
                 IN_TMP(a_root_that_is_not_there),
                 IN_TMP(an_empty_root),
                 cmocka_unit_test(the_interpreter),

@@ -112,7 +112,14 @@ struct rv_plan {
         const char *idempotency_key;     /* or NULL */
         uint32_t collect_ms;             /* how long the pipes may be read after the last process is gone */
         uint32_t teardown_ms;            /* how long a stopped run may take to die, before it is given up */
+        const struct rv_plan_env *tool_env;  /* network mode registries: what the package manager goes by; the request's names win */
+        size_t n_tool_env;
+        const char *ca;                  /* the content of RV_PLAN_CA_FILE, which tool_env names, if ca_bytes is not 0 */
+        size_t ca_bytes;                 /* at most RV_PLAN_CA_BYTES_MAX */
 };
+
+#define RV_PLAN_CA_FILE "/.reeve/ca.pem"     /* as the program sees it */
+#define RV_PLAN_CA_BYTES_MAX (1u << 20)
 
 /* ---- What it saw ---- */
 
