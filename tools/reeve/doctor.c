@@ -208,6 +208,28 @@ static int probe_session(struct doctor *d, const char *config, const char *tenan
         return 0;
 }
 
+static const char *const tool_probes[] = {
+        [RV_LANGUAGE_PYTHON] = "try:\n"
+                               "    import pip\n"
+                               "    print('pip', pip.__version__, 'is there in mode registries')\n"
+                               "except ImportError:\n"
+                               "    print('none in mode registries: the runtime has no pip; install it (Debian: python3-pip)')\n",
+        [RV_LANGUAGE_JAVASCRIPT] = "const fs = require('fs');\n"
+                                   "try {\n"
+                                   "    const npm = JSON.parse(fs.readFileSync(require('path').resolve(fs.realpathSync('/usr/bin/npm'), '../../package.json')));\n"
+                                   "    console.log('npm ' + npm.version + ' is there in mode registries');\n"
+                                   "} catch {\n"
+                                   "    console.log('none in mode registries: the runtime has no npm; install it (Debian: npm)');\n"
+                                   "}\n",
+};
+
+static void probe_tool(struct doctor *d, enum rv_language language)
+{
+        bool is_ok = try_run(d, rv_language_name(language), "registries", tool_probes[language]);
+
+        row(d, is_ok && strncmp(d->text, "none ", 5) != 0 ? GOOD : is_ok || d->is_denied ? NOTE : MISSING, language == RV_LANGUAGE_PYTHON ? "pip" : "npm", d->text);
+}
+
 /* Where the packages of each language come from: what a run in network mode registries may reach. */
 static void probe_registries(struct doctor *d)
 {
@@ -237,6 +259,7 @@ static void probe_registries(struct doctor *d)
                 if (r->find_links && n < sizeof(text))
                         snprintf(text + n, sizeof(text) - n, "; find-links %.300s", r->find_links);
                 row(d, r->has_files ? GOOD : NOTE, name, text);
+                probe_tool(d, r->language);
         }
 }
 
