@@ -189,10 +189,11 @@ int rv_runtime_open(const struct rv_config_runtime *config, struct rv_runtime *r
                 r = add_as_is(&rt, top_links[i]);
         for (size_t i = 0; i < RV_N_ELEMENTS(etc_files) && r == 0; i++)
                 r = add_as_is(&rt, etc_files[i]);
-        for (size_t i = 0; i < RV_N_ELEMENTS(hidden) && r == 0; i++)
-                r = hide(&rt, hidden[i]);
+        /* First, as a link may lead there from one that is hidden. */
         if (r == 0)
                 r = add_node_files(&rt);
+        for (size_t i = 0; i < RV_N_ELEMENTS(hidden) && r == 0; i++)
+                r = hide(&rt, hidden[i]);
         if (r == 0)
                 r = add_exposed(&rt);
         if (r == 0)

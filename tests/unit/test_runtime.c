@@ -205,6 +205,8 @@ static const struct {
           "fill /usr/lib/node_modules bind /usr/lib/node_modules/npm ", NULL },
         { "Debian's npm", { "f /usr/share/nodejs/npm/bin/npm-cli.js", "f /usr/share/nodejs/npmlog/lib/log.js", "f /usr/share/nodejs/acorn/dist/acorn.js", "d /usr/bin", NULL }, NULL, "",
           "bind /usr/share/nodejs/npm bind /usr/share/nodejs/node_modules ", NULL },
+        { "Debian's npm, to which a hidden link leads", { "f /usr/share/nodejs/npm/bin/npm-cli.js", "l /usr/share/node_modules nodejs", "f /usr/share/nodejs/acorn/dist/acorn.js", NULL }, NULL, "",
+          "bind /usr/share/nodejs/npm bind /usr/share/nodejs/node_modules ", NULL },
         { "a Python of another name", { "x /usr/bin/python3", "d /usr/lib/python3.11/site-packages", NULL }, NULL, "", "", NULL },
         { "a Python of a later name", { "x /usr/bin/python3.9x", "l /usr/bin/python3 python3.9x", NULL }, NULL, "", "", NULL },
 };
