@@ -45,6 +45,8 @@ void deny_answer(struct conn *conn)
 {
         unsigned status = rv_http1_status(conn->denial);
         const char *what = *conn->refused_name ? conn->refused_name : *conn->refused_address ? conn->refused_address : "this";
+        /* curl sends again what was answered by 417 only if the answer does not say that the connection ends, as it does. */
+        const char *says_close = status == 417 ? "" : "Connection: close\r\n";
         char body[ANSWER_MAX / 2], answer[ANSWER_MAX];
         int n;
 
@@ -55,7 +57,7 @@ void deny_answer(struct conn *conn)
                  rv_denial_text(conn->denial));
         n = snprintf(answer, sizeof(answer),
                      "HTTP/1.1 %u %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %zu\r\nX-Reeve-Rule: %s\r\n"
-                     "Connection: close\r\n\r\n%s", status, reason_phrase(status), strlen(body), rv_denial_word(conn->denial), body);
+                     "%s\r\n%s", status, reason_phrase(status), strlen(body), rv_denial_word(conn->denial), says_close, body);
         if (send(conn->client.fd, answer, (size_t)n, MSG_NOSIGNAL) != n || shutdown(conn->client.fd, SHUT_WR) < 0) {
                 conn_end(conn, true);
                 return;
