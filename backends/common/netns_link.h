@@ -16,7 +16,8 @@ int rv_netns_loopback_up(void);
  * rv_netns_route_all() - make every destination, of IPv4 and IPv6, an address of this namespace
  * @ret_has_ipv6: false if this kernel, or `lo`, has no IPv6: then nothing of it can be reached
  *
- * Multicast and broadcast stay unreachable, as without network: nobody could answer, and nothing would say so.
+ * Multicast and broadcast stay unreachable, as without network: nobody could answer, and nothing would say so. `lo` gets an
+ * address of each family besides 127.0.0.1 and ::1, without which clients may look up none (AI_ADDRCONFIG).
  *
  * Context:   `lo` is up; needs CAP_NET_ADMIN there; to do it twice is to do it once
  * Ownership: none

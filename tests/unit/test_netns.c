@@ -5,6 +5,7 @@
 #include "test_netns.h"
 
 #include <arpa/inet.h>
+#include <netdb.h>
 
 #define SOME_PAYLOAD "what is asked"
 
@@ -225,6 +226,32 @@ static void tcp_does_not_meet_itself(void **state)
 {
         netns_play(*state,
                 &(struct play){ .prepare = leave_one_port, .program = dial_from_that_port, .gate = expect_that_port });
+}
+
+/* A client that asks for addresses of families that are configured (AI_ADDRCONFIG) asks for both. */
+static void look_up_configured(const struct variant *v)
+{
+        static const struct {
+                int family;
+                const char *address;
+        } rows[] = { { AF_INET, "93.184.216.34" }, { AF_INET6, "2606:4700::6" }, { AF_UNSPEC, "2606:4700::6" }, { AF_UNSPEC, "93.184.216.34" } };
+
+        for (size_t i = 0; i < RV_N_ELEMENTS(rows); i++) {
+                const struct addrinfo hints = {
+                        .ai_family = rows[i].family, .ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG
+                };
+                struct addrinfo *found = NULL;
+
+                if (getaddrinfo(rows[i].address, NULL, &hints, &found) != 0)
+                        fprintf(stderr, "row %zu\n", i);
+                CHECK(found);
+                freeaddrinfo(found);
+        }
+}
+
+static void families_are_configured(void **state)
+{
+        netns_play(*state, &(struct play){ .program = look_up_configured });
 }
 
 /* ---- DNS ---- */
@@ -480,6 +507,7 @@ int main(void)
                 ROW(own_port_is_recognised),
                 ROW(loopback_stays_within),
                 ROW(tcp_does_not_meet_itself),
+                ROW(families_are_configured),
                 ROW(dns_over_udp_is_answered),
                 ROW(dns_over_tcp_arrives),
                 ROW(other_udp_is_refused),
