@@ -117,6 +117,39 @@ print(records('example.test', 7), records('other.test', 7))""")
     assert r.lines == ["16 16 16 16", "ConnectionResetError " * 3 + "ConnectionResetError", "16 ConnectionResetError"], r.text
 
 
+def test_hellos_as_browsers_send_them():
+    """Of 1.7 KB (a key share of ML-KEM), in two segments, with GREASE and an encrypted hello: the outer name is what counts."""
+    r = tls(r"""
+import os
+def extension(kind, data): return struct.pack('>HH', kind, len(data)) + data
+def big(name, *more):
+    n = name.encode(); sni = extension(0, struct.pack('>HBH', len(n) + 3, 0, len(n)) + n) if name else b''
+    share = struct.pack('>HH', 4588, 1216) + os.urandom(1216) + struct.pack('>HH', 29, 32) + os.urandom(32)
+    e = extension(0x1a1a, b'') + sni + b''.join(more) + extension(43, b'\4\3\4\3\3') + extension(10, b'\0\4\x11\xec\0\x1d') + extension(13, b'\0\4\4\3\x08\4')
+    e += extension(51, struct.pack('>H', len(share)) + share) + extension(0x2a2a, b'\0')
+    body = b'\3\3' + os.urandom(32) + b'\x20' + os.urandom(32) + b'\0\6\x3a\x3a\x13\1\x13\2\1\0' + struct.pack('>H', len(e)) + e
+    return b'\x16\3\1' + struct.pack('>HBBH', len(body) + 4, 1, 0, len(body)) + body
+ech = extension(0xfe0d, b'\0\0\1\0\1\x2a\0\x20' + os.urandom(32) + b'\0\xd0' + os.urandom(208))
+def send(data, cut=1400):
+    s = dial('example.test', 443); s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1); s.settimeout(5)
+    try: s.sendall(data[:cut]); time.sleep(0.02); s.sendall(data[cut:]); return s.recv(5)[:1].hex()
+    except OSError as e: return type(e).__name__
+print(len(big('example.test', ech)) > 1600, send(big('example.test')), send(big('example.test', ech)), send(big('sub.example.test', ech), 9))
+print(send(big('other.test', ech)), send(big('', ech)))""")
+    assert r.text == "True 16 16 16\nConnectionResetError ConnectionResetError\n", r.text
+    assert r.rules() == {("other.test", "name"), ("example.test", "tls-no-name")}, r.denials
+
+
+def test_what_is_said_inside_tls_is_not_seen():
+    """Domain fronting: docs/network.md, "What it cannot stop"."""
+    fresh(secure)
+    r = tls("""
+with context().wrap_socket(dial('example.test', 443), server_hostname='example.test') as s:
+    s.sendall(request('other.test')); print(s.recv(999)[9:12])""")
+    assert r.text == "b'200'\n" and r.denials == [], (r.text, r.denials)
+    assert [h for h in secure.seen if b"Host: other.test" in h], secure.seen
+
+
 def test_what_is_no_hello():
     r = tls("""
 for data in (b'\\x16\\3\\1\\0\\5hello', b'\\x80\\x2e\\1\\0\\2' + b'x' * 41, b'\\x16\\3\\1\\xff\\xff' + b'\\1\\0\\xff\\xff' + b'x' * 70000, b'hello there\\r\\n', b'SSH-2.0-x\\r\\n'):

@@ -4,9 +4,12 @@ A test program calls world.main(globals()) with REEVE DRIVE [WORD…] as its arg
 every packet which reeve's gate sends is seen and every question of its resolver counted.
 """
 import atexit
+import ctypes
+import errno
 import json
 import os
 import ssl
+import struct
 import subprocess
 import sys
 import tempfile
@@ -77,8 +80,9 @@ class Outcome:
 _n_files = [0]
 
 
-def reeve(code, language="python", mode="domains", domains=("example.test",), config=None, policy=None, args=(), memory_mib=512, timeout_s=60, **env):
-    """Runs `code` (behind PYTHON or JAVASCRIPT) to its end. `config` joins reeve.yaml; `policy` is the text of a bundle."""
+def reeve(code, language="python", mode="domains", domains=("example.test",), config=None, policy=None, args=(), memory_mib=512, timeout_s=60, prepare=None, **env):
+    """Runs `code` (behind PYTHON or JAVASCRIPT) to its end. `config` joins reeve.yaml; `policy` is the text of a bundle;
+    `prepare` is called in the process that becomes reeve."""
     _n_files[0] += 1
     folder = os.path.join(STATE, str(_n_files[0]))
     os.mkdir(folder)
@@ -97,13 +101,46 @@ def reeve(code, language="python", mode="domains", domains=("example.test",), co
                "network": network, "env": env}
     began = time.monotonic()
     p = subprocess.run([os.path.abspath(sys.argv[1]), "run", "--config", path, "--json", "--request", "-", *args], input=json.dumps(request).encode(),
-                       capture_output=True, timeout=120, check=False)
+                       capture_output=True, timeout=120, check=False, preexec_fn=prepare)
     took_ms = (time.monotonic() - began) * 1000
     try:
         data = json.loads(p.stdout)
         return Outcome(data, p.returncode, took_ms)
     except (ValueError, KeyError) as e:
         raise AssertionError(f"no outcome: exit status {p.returncode}: {p.stdout[:500]} {p.stderr[-500:]}") from e
+
+
+# ---- A host that lacks something ----
+
+def refuse(error, number, at, value, third):
+    """A seccomp filter: the system call fails whose argument `at` has this value, and whose third has that."""
+    program = [(0x20, 0, 0, 0), (0x15, 0, 5, number), (0x20, 0, 0, 16 + 8 * at), (0x15, 0, 3, value), (0x20, 0, 0, 32), (0x15, 0, 1, third),
+               (0x06, 0, 0, 0x50000 | error), (0x06, 0, 0, 0x7FFF0000)]
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *i) for i in program))
+    if ctypes.CDLL(None).prctl(22, 2, struct.pack("HxxxxxxP", len(program), ctypes.addressof(code)), 0, 0) != 0:    # PR_SET_SECCOMP
+        raise OSError("seccomp")
+
+
+def without_gate():
+    """There is no helper in the place where reeve looks for it."""
+    libc = ctypes.CDLL(None)
+    gate = os.path.join(os.path.dirname(os.path.abspath(sys.argv[1])), "../gate/reeve-gate")
+    if libc.unshare(0x20000) != 0 or libc.mount(None, b"/", None, 0x44000, None) != 0 or libc.mount(b"/dev/null", gate.encode(), None, 0x1000, None) != 0:
+        raise OSError("mount")
+
+
+SOCKET, SETSOCKOPT = 41, 54                 # of x86_64
+LACKS = {
+    "netfilter": lambda: refuse(errno.EPROTONOSUPPORT, SOCKET, 0, world.socket.AF_NETLINK, 12),
+    "routes": lambda: refuse(errno.EPERM, SOCKET, 0, world.socket.AF_NETLINK, 0),
+    "tproxy": lambda: refuse(errno.EPERM, SETSOCKOPT, 1, world.socket.SOL_IP, 19) or refuse(errno.EPERM, SETSOCKOPT, 1, world.socket.IPPROTO_IPV6, 75),
+    "gate": without_gate,
+}
+
+
+def without(lack, code, **options):
+    """As reeve(), on a host that lacks this."""
+    return reeve(code, prepare=LACKS[lack], **options)
 
 
 # ---- Servers that count ----

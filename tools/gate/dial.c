@@ -68,6 +68,14 @@ static void be_up(struct conn *conn)
 
 /* ---- Through a proxy ---- */
 
+/* It was dialled, and nothing came of it. */
+static void fail_proxy(struct conn *conn)
+{
+        count_contact(conn, 0);
+        conn->contact = NULL;
+        conn_end(conn, true);
+}
+
 static void ask_proxy(struct conn *conn)
 {
         char request[2 * RV_DOMAIN_SIZE + 128];
@@ -80,7 +88,7 @@ static void ask_proxy(struct conn *conn)
         conn->server_state = SERVER_ASKING;
         conn_set_due(conn, DUE_SERVER, PROXY_MS);
         if (send(conn->server.fd, request, (size_t)n, MSG_NOSIGNAL) != n || watch_set(&conn->server, EPOLLIN) < 0)
-                conn_end(conn, true);
+                fail_proxy(conn);
 }
 
 /* The head of the answer is taken to its last byte: what follows may be the server's own. */
@@ -101,13 +109,13 @@ static void read_proxy(struct conn *conn)
                 return;
         }
         if (!end || n < 13 || memcmp(head, "HTTP/1.", 7) != 0 || memcmp(head + 8, " 2", 2) != 0) {
-                conn_end(conn, true);
+                fail_proxy(conn);
                 return;
         }
         size = (size_t)(end + 4 - head);
         (void)setsockopt(conn->server.fd, SOL_SOCKET, SO_RCVLOWAT, &(int){ 1 }, sizeof(int));
         if (recv(conn->server.fd, head, size, 0) != (ssize_t)size)
-                conn_end(conn, true);
+                fail_proxy(conn);
         else
                 be_up(conn);
 }
@@ -297,7 +305,7 @@ void dial_on_time(struct conn *conn)
                 fail_address(conn);
                 return;
         case SERVER_ASKING:
-                conn_end(conn, true);
+                fail_proxy(conn);
                 return;
         default:
                 return;
