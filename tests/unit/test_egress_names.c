@@ -113,6 +113,19 @@ static const struct {
         ROW("example.com.1", "literal"),
         ROW("example.com.0x1", "literal"),
         ROW("example.com.08.", "literal"),
+        ROW("0x7f.1.", "literal"),
+        ROW("4294967295", "literal"),
+        ROW("4294967296", "literal"),
+        ROW("0000000000000000000177.0.0.1", "literal"),
+        ROW("127.0.0.01", "literal"),
+        ROW("0Xa9FeA9Fe.", "literal"),
+        ROW("127.0.0.1 ", "not-a-name"),
+        ROW(" 127.0.0.1", "literal"),
+        ROW("127.0.0.1\n", "not-a-name"),
+        ROW("127.0.0.1\0.example.com", "not-a-name"),
+        ROW("+127.0.0.1", "literal"),
+        ROW("-1", "not-a-name"),
+        ROW("1-1", "single-label"),
 
         /* IPv6, v4-mapped, NAT64, zones, brackets */
         ROW("::1", "literal"),
@@ -134,6 +147,13 @@ static const struct {
         ROW("[", "literal"),
         ROW("[]", "literal"),
         ROW("[v1.x]", "literal"),
+        ROW("[::1%lo]", "literal"),
+        ROW("[::ffff:7f00:1].", "literal"),
+        ROW("::ffff:0:10.0.0.1", "literal"),
+        ROW("64:ff9b:1::10.0.0.1", "literal"),
+        ROW("user@[::1]", "literal"),
+        ROW("[::1]@example.com", "literal"),
+        ROW("example.com]", "not-a-name"),
 
         /* no name: other bytes */
         ROW("", "not-a-name"),
@@ -179,6 +199,9 @@ static const struct {
         ROW("\357\275\205xample.com", "not-a-name"),
         ROW("\357\274\221\357\274\220.0.0.1", "literal"),
         ROW("exam\302\255ple.com", "not-a-name"),
+        ROW("exam\342\200\215ple.com", "not-a-name"),
+        ROW("xn--n3h.example.com", ""),
+        ROW("xn--example-.com", "not-a-name"),
         ROW("ex\305\277mple.com", "not-a-name"),
         ROW("\377\377.example.com", "not-a-name"),
 
