@@ -306,7 +306,7 @@ int rv_gate_client_add(struct rv_gate_client *client, const char *rules, size_t 
         int all[RV_GATE_FDS_MAX], r;
         struct served *served;
 
-        if (client->fd < 0)
+        if (client->fd < 0 && !client->why)
                 return rv_raise(-EPIPE);
         if (n_fds >= RV_GATE_FDS_MAX || n > RV_GATE_RULES_BYTES_MAX)
                 return rv_raise(-E2BIG);
@@ -320,8 +320,9 @@ int rv_gate_client_add(struct rv_gate_client *client, const char *rules, size_t 
         if (n_fds)
                 memcpy(all + 1, fds, sizeof(*fds) * n_fds);
         m.id = client->n_added + 1;
-        r = rv_send_with_fds(client->fd, &m, sizeof(m), all, n_fds + 1);
-        if (r < 0) {
+        r = client->fd < 0 ? -EPIPE : rv_send_with_fds(client->fd, &m, sizeof(m), all, n_fds + 1);
+        /* It has just ended: why is about to be told, and then this run is told too. */
+        if (r < 0 && r != -EPIPE) {
                 free(served);
                 return rv_trace(r);
         }

@@ -55,7 +55,7 @@ const char *rv_gate_client_lost_text(const struct rv_gate_client *client);
  *
  * Context:   loop thread; @cb is never called from here
  * Ownership: borrows @arg until the last event
- * Return:    0; -EPIPE there is no gate; -EAGAIN it does not take messages; -errno
+ * Return:    0, also if the gate has ended and why is not known so far: @cb is told; -EPIPE there is no gate; -EAGAIN it does not take messages; -errno
  */
 int rv_gate_client_add(struct rv_gate_client *client, const char *rules, size_t n, const int *fds, size_t n_fds,
         rv_gate_cb cb, void *arg, uint64_t *ret_id);

@@ -282,6 +282,24 @@ static void nobody_there(void **state)
         expect_heard(b, "the next gate", "served, report 1+0 1+4");
 }
 
+/* Whoever asks between the gate's end and the word on it is told why, as if it had asked before. */
+static void asked_when_it_has_just_ended(void **state)
+{
+        struct bench *b = *state;
+        struct rv_host_timer *soon;
+
+        fake_gate_close(&b->gate);
+        add(b);
+        assert_int_equal(b->loop.host.timer_start(b->loop.host.ctx, 50, on_late, b, &soon), 0);
+        rv_loop_run(&b->loop);
+        b->loop.host.timer_stop(b->loop.host.ctx, soon);
+        add(b);
+        expect_heard(b, "before the word", "");
+        rv_gate_client_lose(b->client, "the gate cannot be executed");
+        expect_heard(b, "told", "lost: the gate cannot be executed, lost: the gate cannot be executed");
+        assert_int_equal(rv_gate_client_add(b->client, RULES, strlen(RULES), NULL, 0, on_event, b, &b->id), -EPIPE);
+}
+
 static void forgotten(void **state)
 {
         struct bench *b = *state;
@@ -379,6 +397,7 @@ int main(void)
                 ON_BENCH(a_report_that_is_no_file),
                 ON_BENCH(the_spawner_knows_why),
                 ON_BENCH(nobody_there),
+                ON_BENCH(asked_when_it_has_just_ended),
                 ON_BENCH(forgotten),
                 ON_BENCH(how_long_a_run_drains),
                 ON_BENCH(removed_before_it_was_served),
