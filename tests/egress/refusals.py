@@ -11,7 +11,7 @@ import threading
 import time
 
 import servers
-from through import HERE, OTHER, PUBLIC, STATE, Server, reeve, without
+from through import HERE, OTHER, PUBLIC, STATE, Server, reeve, with_link, without
 from world import Dns, Sniffer, main
 
 PRIVATE, OWN = "10.1.2.3", "93.184.216.77"
@@ -274,6 +274,22 @@ def test_redirection_where_there_is_no_transparent_proxying():
     r = without("tproxy", f"print(get('http://public.example.test/'), get('http://other.test/'), get('http://{OTHER}/'), tcp('priv.example.test', 80, X), udp('{OTHER}', 443))".join((TRIES, "")), config=CONFIG)
     assert r.ended().text == "public.example.test / gaierror 403 !RESET ConnectionRefusedError\n", r.text
     assert r.reached() == [("public.example.test", PUBLIC, 80, "http", 1)], r.contacts
+
+
+def test_a_resolv_conf_that_is_a_link():
+    """As systemd-resolved has it; one that leads nowhere leaves the usual server, 127.0.0.1."""
+    folder = os.path.join(STATE, "resolve")
+    os.mkdir(folder)
+    with open(folder + "/stub.conf", "w", encoding="ascii") as f:
+        f.write("nameserver 127.0.0.1\nsearch corp.test\noptions edns0 trust-ad\n")
+    for path in (STATE, folder):
+        os.chmod(path, 0o755)
+    for to in ("stub.conf", "nowhere.conf"):
+        dns.asked.clear()
+        r = reeve("print(get('http://public.example.test/'), get('http://none.example.test/'))", config=CONFIG,
+                  prepare=lambda to=to: with_link("resolv.conf", f"{folder}/{to}")).ended()
+        assert r.text == "public.example.test / 502\n", r.text
+        assert dns.names() == {"public.example.test", "none.example.test"}, "search domains are not tried"
 
 
 def gate_below(pid):

@@ -129,6 +129,18 @@ def without_gate():
         raise OSError("mount")
 
 
+def with_link(name, to):
+    """This file of /etc is a link. In memory, as an overlay cannot stand on another one."""
+    libc, place = ctypes.CDLL(None, use_errno=True), tempfile.mkdtemp(dir=STATE)
+    if libc.unshare(0x20000) != 0 or libc.mount(None, b"/", None, 0x44000, None) != 0 or libc.mount(b"tmpfs", place.encode(), b"tmpfs", 0, b"mode=755") != 0:
+        raise OSError(ctypes.get_errno(), "mount")
+    os.mkdir(place + "/upper")
+    os.mkdir(place + "/work")
+    os.symlink(to, f"{place}/upper/{name}")
+    if libc.mount(b"overlay", b"/etc", b"overlay", 0, f"lowerdir=/etc,upperdir={place}/upper,workdir={place}/work".encode()) != 0:
+        raise OSError(ctypes.get_errno(), "mount")
+
+
 SOCKET, SETSOCKOPT = 41, 54                 # of x86_64
 LACKS = {
     "netfilter": lambda: refuse(errno.EPROTONOSUPPORT, SOCKET, 0, world.socket.AF_NETLINK, 12),
