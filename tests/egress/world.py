@@ -467,5 +467,6 @@ def main(names):
             print(f"not ok {n} {name[5:]}", flush=True)
     for gate in _shared:
         gate.close()
-    print(f"1..{n}")
+    print(f"1..{n}", flush=True)
+    atexit._run_exitfuncs()                          # threads that wait for clients do not end
     os._exit(1 if failed else 0)
