@@ -97,7 +97,7 @@
         X("registries.*.ca",             PATH,          IN_REGISTRY(ca),                NULL, \
           "file of certificates to trust") \
         X("registries.*.proxy",          URL,           IN_REGISTRY(proxy),             NULL, \
-          "proxy to go through") \
+          "HTTP proxy to go through, by CONNECT") \
         X("packages.resolve_ttl",        DURATION,      IN_ROOT(packages.resolve_ttl_ms), "24h", \
           "how long a resolution that is not all pinned is used again") \
         X("packages.store_max",          SIZE,          IN_ROOT(packages.store_max_bytes), "10GiB", \

@@ -5,15 +5,7 @@
 
 /* ---- Addresses ---- */
 
-struct url {
-        const char *scheme_end;      /* behind "://" */
-        const char *host, *host_end;
-        const char *rest;            /* from the port on */
-        uint16_t port;
-};
-
-/* scheme://[user[:password]@]host[:port][/…] */
-static bool split(const char *text, struct url *ret)
+bool rv__url_split(const char *text, struct rv__url *ret)
 {
         const char *end, *at, *colon;
         bool is_tls = strncmp(text, "https://", 8) == 0;
@@ -50,8 +42,7 @@ static bool split(const char *text, struct url *ret)
         return ret->host_end > ret->host;
 }
 
-/* A name in its canonical form, or an address. */
-static const char *keep_host(struct rv_registry *r, const char *text, size_t n)
+const char *rv__registry_keep_host(struct rv_registry *r, const char *text, size_t n)
 {
         char name[RV_DOMAIN_SIZE], literal[INET6_ADDRSTRLEN];
         unsigned char address[16];
@@ -67,7 +58,7 @@ static const char *keep_host(struct rv_registry *r, const char *text, size_t n)
         return rv_domain_parse_host(text, n, name, NULL) == 0 ? rv_arena_strdup(&r->arena, name) : NULL;
 }
 
-static const char *without_credentials(struct rv_registry *r, const char *text, const struct url *url)
+static const char *without_credentials(struct rv_registry *r, const char *text, const struct rv__url *url)
 {
         size_t n_scheme = (size_t)(url->scheme_end - text), n_rest;
         const char *from = url->host[-1] == '[' ? url->host - 1 : url->host;
@@ -85,12 +76,12 @@ static const char *without_credentials(struct rv_registry *r, const char *text, 
 /* Where in the list it is then; -errno. */
 static int add(struct rv_registry *r, const char *text, const char **ret_plain)
 {
-        struct url url;
+        struct rv__url url;
         const char *host, *plain;
 
-        if (!split(text, &url))
+        if (!rv__url_split(text, &url))
                 return rv_raise(-EINVAL);
-        host = keep_host(r, url.host, (size_t)(url.host_end - url.host));
+        host = rv__registry_keep_host(r, url.host, (size_t)(url.host_end - url.host));
         plain = without_credentials(r, text, &url);
         if (!host || !plain)
                 return rv_raise(host ? -ENOMEM : -EINVAL);
@@ -110,15 +101,6 @@ int rv_registry_add_url(struct rv_registry *r, const char *text, const char **re
         int at = add(r, text, ret_plain);
 
         return at < 0 ? rv_trace(at) : 0;
-}
-
-void rv__registry_set_proxy(struct rv_registry *r, const char *text)
-{
-        struct url url;
-
-        if (text && split(text, &url))
-                r->proxy = (struct rv_registry_host){ .host = keep_host(r, url.host, (size_t)(url.host_end - url.host)),
-                        .port = url.port };
 }
 
 /* "host", "host:port" or a URL, as `registries.<language>.files` has them. */
@@ -222,6 +204,7 @@ int rv_registry_find(const struct rv_config *config, const struct rv_config_tena
                 rv__registry_read_pip(r, view ? view : &own);
         else
                 rv__registry_read_npm(r, view ? view : &own);
+        rv__registry_settle_proxy(r);
         *ret = r;
         return 0;
 }

@@ -33,6 +33,8 @@ struct rv_registry {
         size_t n_hosts;
         const char *ca;              /* file of certificates, or NULL */
         struct rv_registry_host proxy;   /* host NULL: none */
+        const char *proxy_fault;     /* why the proxy that is named cannot be used; NULL: it can, or there is none */
+        const char *no_proxy;        /* hosts that are reached without it, as NO_PROXY lists them; NULL: none */
         const char *find_links;      /* pip's further places for files, as they are written, or NULL */
         const char *source;          /* where the index was found, for people */
         bool has_files;              /* the hosts of files are known too */

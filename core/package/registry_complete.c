@@ -225,7 +225,8 @@ void rv_registry_complete(struct rv_registry *r, int state_fd, int helper_fd)
                 r->has_files = true;
         if (!r->has_files || !r->index)
                 take_own(r, state_fd);
-        if (r->language != RV_LANGUAGE_PYTHON || !r->index || r->has_files)
+        rv__registry_settle_proxy(r);
+        if (r->proxy_fault || r->language != RV_LANGUAGE_PYTHON || !r->index || r->has_files)
                 return;
         n_named = r->n_hosts;
         take_page(r, state_fd, helper_fd);

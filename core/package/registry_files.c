@@ -74,12 +74,31 @@ static void read_file(struct reading *reading, const char *dir, const char *name
                 take_line(reading, line);
 }
 
-/* ---- pip ---- */
-
 static void set(struct rv_registry *r, const char **field, const char *value)
 {
         if (*value)
                 *field = rv_arena_strdup(&r->arena, value);
+}
+
+static void take_environments_proxy(struct rv_registry *r, const struct rv_registry_view *view)
+{
+        const char *no_proxy = get(view, "no_proxy");
+
+        rv__registry_set_proxy(r, get(view, "HTTPS_PROXY"));
+        rv__registry_set_proxy(r, get(view, "https_proxy"));
+        if (!no_proxy)
+                no_proxy = get(view, "NO_PROXY");
+        if (no_proxy)
+                set(r, &r->no_proxy, no_proxy);
+}
+
+/* ---- pip ---- */
+
+/* pip's own setting holds for every host. */
+static void take_pip_proxy(struct rv_registry *r, const char *value)
+{
+        rv__registry_set_proxy(r, value);
+        r->no_proxy = NULL;
 }
 
 static void take_pip_setting(struct reading *reading, const char *name, const char *value)
@@ -91,7 +110,7 @@ static void take_pip_setting(struct reading *reading, const char *name, const ch
         else if (strcmp(name, "cert") == 0)
                 set(r, &r->ca, value);
         else if (strcmp(name, "proxy") == 0)
-                rv__registry_set_proxy(r, value);
+                take_pip_proxy(r, value);
         else if (strcmp(name, "find-links") == 0)
                 set(r, &r->find_links, value);
 }
@@ -117,8 +136,7 @@ void rv__registry_read_pip(struct rv_registry *r, const struct rv_registry_view 
         struct reading reading = { .r = r, .view = view, .take = take_pip };
         const char *file = get(view, "PIP_CONFIG_FILE"), *home = get(view, "HOME"), *xdg = get(view, "XDG_CONFIG_HOME");
 
-        rv__registry_set_proxy(r, get(view, "HTTPS_PROXY"));
-        rv__registry_set_proxy(r, get(view, "https_proxy"));
+        take_environments_proxy(r, view);
         /* Later ones win, as with pip; /dev/null turns all of them off. */
         if (!file || strcmp(file, "/dev/null") != 0) {
                 read_file(&reading, "/etc/xdg", "/pip/pip.conf");
@@ -186,6 +204,8 @@ static void take_npm(struct reading *reading, const char *key, const char *text)
                 set(r, &r->ca, value);
         else if (strcmp(key, "https-proxy") == 0 || strcmp(key, "proxy") == 0)
                 rv__registry_set_proxy(r, value);
+        else if (strcmp(key, "noproxy") == 0)
+                set(r, &r->no_proxy, value);
 }
 
 /* npm reads its variables in any case. */
@@ -209,8 +229,7 @@ void rv__registry_read_npm(struct rv_registry *r, const struct rv_registry_view 
         struct reading reading = { .r = r, .view = view, .take = take_npm };
         const char *home = get(view, "HOME"), *global = get(view, "npm_config_globalconfig"), *user = get(view, "npm_config_userconfig");
 
-        rv__registry_set_proxy(r, get(view, "HTTPS_PROXY"));
-        rv__registry_set_proxy(r, get(view, "https_proxy"));
+        take_environments_proxy(r, view);
         /* Later ones win. A directory's own .npmrc is not looked at: it is nobody's configuration but that directory's. */
         if (global) {
                 read_file(&reading, global, "");
@@ -225,4 +244,5 @@ void rv__registry_read_npm(struct rv_registry *r, const struct rv_registry_view 
         take_npm_variable(&reading, "npm_config_registry", "registry");
         take_npm_variable(&reading, "npm_config_cafile", "cafile");
         take_npm_variable(&reading, "npm_config_https_proxy", "https-proxy");
+        take_npm_variable(&reading, "npm_config_noproxy", "noproxy");
 }

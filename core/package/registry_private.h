@@ -11,8 +11,22 @@
 
 /** rv__registry_set_index() - the index, in place of what was known; what is no address is as none. Context: any. Ownership: copies. Return: none */
 void rv__registry_set_index(struct rv_registry *r, const char *url, const char *source);
-/** rv__registry_set_proxy() - of a URL; NULL and what is none change nothing. Context: any. Ownership: copies. Return: none */
+/* scheme://[user[:password]@]host[:port][/…], http or https */
+struct rv__url {
+        const char *scheme_end;      /* behind "://" */
+        const char *host, *host_end;
+        const char *rest;            /* from the port on */
+        uint16_t port;
+};
+
+/** rv__url_split() - find the parts of an address. Context: any. Ownership: @ret points into @text. Return: false if it is none */
+bool rv__url_split(const char *text, struct rv__url *ret);
+/** rv__registry_keep_host() - a name in its canonical form, or an address. Context: any. Ownership: the registry's. Return: it; NULL if it is neither, or without memory */
+const char *rv__registry_keep_host(struct rv_registry *r, const char *text, size_t n);
+/** rv__registry_set_proxy() - "host:port" or a URL; NULL changes nothing, "" is none. One that the gate cannot speak to is a `proxy_fault`. Context: any. Ownership: copies. Return: none */
 void rv__registry_set_proxy(struct rv_registry *r, const char *text);
+/** rv__registry_settle_proxy() - forget the proxy if the index's host is to be reached without it. Context: the index is known. Ownership: none. Return: none */
+void rv__registry_settle_proxy(struct rv_registry *r);
 /** rv__registry_add_host() - "host", "host:port" or a URL joins the list. Context: any. Ownership: copies. Return: none */
 void rv__registry_add_host(struct rv_registry *r, const char *text);
 /** rv__registry_read_pip() - pip's files and environment. Context: as rv_registry_find(). Ownership: borrows. Return: none */

@@ -104,6 +104,11 @@ static const char *plan_registry(struct rv_run *run, struct rv_error *err)
         if (!registry || !registry->n_hosts)
                 return run->request->language == RV_LANGUAGE_PYTHON ? "no package index is known for python; set registries.python.index"
                                                                     : "no package registry is known for javascript; set registries.javascript.index";
+        if (registry->proxy_fault) {
+                rv_error_set(err, -EINVAL, "the proxy for the %s registry cannot be used: %s; set registries.%s.proxy to another", rv_language_name(registry->language),
+                             registry->proxy_fault, rv_language_name(registry->language));
+                return err->message;
+        }
         if (rv_registry_tools_make(registry, runtime ? runtime->root : "host", &run->tools, err) < 0)
                 return err->message;
         run->plan.tool_env = run->tools.env;

@@ -199,7 +199,7 @@ def test_an_index_that_is_down():
 def test_registries_by_a_proxy():
     """Each connection by CONNECT, plain HTTP too; the proxy alone is dialled, and nobody is asked for the registry's name."""
     forward.places = {b"far.test:80", b"far.test:8443"}
-    for where in ("http://10.1.2.9:3128", "http://proxy.test:3128", "http://user:secret@proxy.test:3128/"):
+    for where in ("http://10.1.2.9:3128", "http://proxy.test:3128/"):
         config = {"registries": {"python": {"index": "http://far.test/simple", "files": ["http://far.test", "http://gone.test", "far.test:8443"], "proxy": where}}}
         r = run(r"""
 c = http.client.HTTPConnection('far.test'); got = []
@@ -221,6 +221,15 @@ def test_a_proxy_is_for_registries_alone():
     assert r.text == "public.example.test /\n" and dialled() == {(PUBLIC, 80)}, r.text
     r = run("print(get('http://10.1.2.9:3128/'))", mode="any", config=config).ended()
     assert r.text == "403\n" and r.refused() == [("", PROXY, 3128, "http", "private", 1)], (r.text, r.denials)
+
+
+def test_a_proxy_that_the_gate_does_not_speak_to():
+    """Nothing is dialled past it."""
+    for where, word in (("https://10.1.2.9:3128", "without TLS"), ("http://user:secret@10.1.2.9:3128", "password")):
+        r = run("print(1)", mode="registries", config={"registries": {"python": {"index": "http://far.test/simple", "proxy": where}}})
+        assert (r.exit, r.all["reason"]["code"], r.all["reason"]["detail"]["missing"]) == (126, "backend_denied", ["network_registries"]), r.all
+        assert word in r.all["reason"]["message"] and "registries.python.proxy" in r.all["reason"]["message"] and "secret" not in str(r.all), r.all["reason"]
+        assert dialled() == set()
 
 
 def test_a_proxy_that_is_not_to_be_had():

@@ -31,6 +31,7 @@ struct row {
         const char *index;           /* NULL: none */
         const char *hosts;           /* "host:port host:port" */
         const char *ca, *proxy, *find_links, *source;
+        const char *proxy_fault;     /* a word of it */
 };
 
 #define PY RV_LANGUAGE_PYTHON
@@ -63,6 +64,30 @@ static const struct row rows[] = {
         { .name = "the environment wins", .language = PY, .files = { { "/etc/pip.conf", "[global]\nindex-url = https://a.example/\n" } },
           .env = { "PIP_INDEX_URL", "https://e.example/", "HTTPS_PROXY", "http://q.example:2" }, .index = "https://e.example/", .hosts = "e.example:443",
           .proxy = "q.example:2", .source = "the environment (PIP_INDEX_URL)" },
+        { .name = "a proxy without a scheme", .language = PY, .env = { "PIP_INDEX_URL", "https://e.example/", "https_proxy", "q.example:2" }, .index = "https://e.example/",
+          .hosts = "e.example:443", .proxy = "q.example:2" },
+        { .name = "a proxy over TLS", .language = PY, .env = { "PIP_INDEX_URL", "https://e.example/", "HTTPS_PROXY", "https://q.example" }, .index = "https://e.example/",
+          .hosts = "e.example:443", .proxy_fault = "without TLS" },
+        { .name = "a proxy of another kind", .language = PY, .env = { "PIP_INDEX_URL", "https://e.example/", "PIP_PROXY", "socks5://q.example:1080" }, .index = "https://e.example/",
+          .hosts = "e.example:443", .proxy_fault = "HTTP proxies" },
+        { .name = "a proxy with credentials", .language = PY, .env = { "PIP_INDEX_URL", "https://e.example/", "HTTPS_PROXY", "http://me:secret@q.example:1" },
+          .index = "https://e.example/", .hosts = "e.example:443", .proxy_fault = "password" },
+        { .name = "a proxy that is none", .language = PY, .env = { "PIP_INDEX_URL", "https://e.example/", "HTTPS_PROXY", "http://:3128" }, .index = "https://e.example/",
+          .hosts = "e.example:443", .proxy_fault = "no address" },
+        { .name = "an index that needs no proxy", .language = PY, .env = { "PIP_INDEX_URL", "https://py.corp.example:8443/", "HTTPS_PROXY", "http://q.example:1", "NO_PROXY", "localhost, .corp.example" },
+          .index = "https://py.corp.example:8443/", .hosts = "py.corp.example:8443" },
+        { .name = "nor one that could not be used", .language = PY, .env = { "PIP_INDEX_URL", "https://py.corp.example/", "HTTPS_PROXY", "https://q.example", "no_proxy", "CORP.example:443" },
+          .index = "https://py.corp.example/", .hosts = "py.corp.example:443" },
+        { .name = "another port needs it", .language = PY, .env = { "PIP_INDEX_URL", "https://py.corp.example/", "HTTPS_PROXY", "http://q.example:1", "no_proxy", "corp.example:8443,xpy.corp.example,corp" },
+          .index = "https://py.corp.example/", .hosts = "py.corp.example:443", .proxy = "q.example:1" },
+        { .name = "a name that only ends alike needs it", .language = PY, .env = { "PIP_INDEX_URL", "https://evilcorp.example/", "HTTPS_PROXY", "http://q.example:1", "no_proxy", "corp.example" },
+          .index = "https://evilcorp.example/", .hosts = "evilcorp.example:443", .proxy = "q.example:1" },
+        { .name = "pip's own proxy is for all", .language = PY, .files = { { "/etc/pip.conf", "[global]\nproxy = http://p.example:1\n" } },
+          .env = { "PIP_INDEX_URL", "https://e.example/", "NO_PROXY", "*" }, .index = "https://e.example/", .hosts = "e.example:443", .proxy = "p.example:1" },
+        { .name = "a proxy that is turned off", .language = JS, .files = { { "/etc/npmrc", "registry=https://a.example/\nproxy=http://p.example:1\n" }, { "/root/.npmrc", "proxy=null\n" } },
+          .env = { "HOME", "/root" }, .index = "https://a.example/", .hosts = "a.example:443" },
+        { .name = "npm's is not", .language = JS, .files = { { "/etc/npmrc", "registry=https://a.example/\nhttps-proxy=http://p.example:1\nnoproxy=a.example\n" } },
+          .index = "https://a.example/", .hosts = "a.example:443" },
         { .name = "credentials are left out", .language = PY, .env = { "PIP_INDEX_URL", "https://me:s%40cret@e.example:8443/simple/" },
           .index = "https://e.example:8443/simple/", .hosts = "e.example:8443", .source = "the environment (PIP_INDEX_URL)" },
         { .name = "an address", .language = PY, .env = { "PIP_INDEX_URL", "http://127.0.0.5:8080/simple" }, .index = "http://127.0.0.5:8080/simple", .hosts = "127.0.0.5:8080" },
@@ -140,6 +165,9 @@ static void every_place(void **state)
                 if (r->proxy.host)
                         snprintf(proxy, sizeof(proxy), "%s:%u", r->proxy.host, r->proxy.port);
                 expect(&rows[i], "the proxy", proxy, rows[i].proxy ? rows[i].proxy : "");
+                if (!r->proxy_fault != !rows[i].proxy_fault ||
+                        (r->proxy_fault && !strstr(r->proxy_fault, rows[i].proxy_fault)))
+                        fail_msg("%s: the proxy's fault is \"%s\"", rows[i].name, r->proxy_fault ? r->proxy_fault : "(none)");
                 expect(&rows[i], "find-links", r->find_links, rows[i].find_links);
                 if (rows[i].source)
                         expect(&rows[i], "the source", r->source, rows[i].source);

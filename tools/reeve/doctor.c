@@ -256,9 +256,11 @@ static void probe_registries(struct doctor *d)
                         n += (size_t)snprintf(text + n, sizeof(text) - n, "; certificates %.300s", r->ca);
                 if (r->proxy.host && n < sizeof(text))
                         n += (size_t)snprintf(text + n, sizeof(text) - n, "; through %s:%u", r->proxy.host, r->proxy.port);
+                if (r->proxy_fault && n < sizeof(text))
+                        n += (size_t)snprintf(text + n, sizeof(text) - n, "; its proxy cannot be used: %s", r->proxy_fault);
                 if (r->find_links && n < sizeof(text))
                         snprintf(text + n, sizeof(text) - n, "; find-links %.300s", r->find_links);
-                row(d, r->has_files ? GOOD : NOTE, name, text);
+                row(d, r->proxy_fault ? MISSING : r->has_files ? GOOD : NOTE, name, text);
                 probe_tool(d, r->language);
         }
 }
