@@ -19,6 +19,12 @@ static const char *const hidden[] = {
         "/usr/lib/*-linux-gnu*/nodejs",
         "/usr/share/node_modules",
         "/usr/etc",             /* npm's global configuration lies here, with the host's credentials */
+        "/usr/pip.conf",        /* and pip's of the system's Python, as those of a Python and a node that are exposed */
+        "/usr/local/pip.conf",
+        "/usr/local/etc/npmrc",
+        "/usr/local/lib/node_modules/npm/npmrc",
+        "/usr/lib/node_modules/npm/npmrc",
+        NODE_SHARE "/npm/npmrc",
         "/etc/ssl/private",
 };
 
@@ -83,19 +89,34 @@ static int add_as_is(struct rv_runtime *rt, const char *path)
         return add(rt, RV_VIEW_LINK, path, target);
 }
 
+static bool is_below(const char *path, const char *directory)
+{
+        size_t n = strlen(directory);
+
+        return !strncmp(path, directory, n) && path[n] == '/';
+}
+
+/* Is there something to hide? What a link leads to may not be shown at all, or be hidden with what it lies in. */
+static bool is_shown(const struct rv_runtime *rt, const char *path)
+{
+        bool is_bound = false;
+
+        for (size_t i = 0; i < rt->n_entries; i++) {
+                if (!is_below(path, rt->entries[i].path))
+                        continue;
+                if (rt->entries[i].kind == RV_VIEW_HIDE || rt->entries[i].kind == RV_VIEW_FILL)
+                        return false;
+                is_bound = is_bound || rt->entries[i].kind == RV_VIEW_BIND;
+        }
+        return is_bound;
+}
+
 static bool is_hidden_already(const struct rv_runtime *rt, const char *path)
 {
         for (size_t i = 0; i < rt->n_entries; i++)
                 if (rt->entries[i].kind != RV_VIEW_BIND && !strcmp(rt->entries[i].path, path))
                         return true;
         return false;
-}
-
-static bool is_below(const char *path, const char *directory)
-{
-        size_t n = strlen(directory);
-
-        return !strncmp(path, directory, n) && path[n] == '/';
 }
 
 /* A configured `expose` path that would be hidden is not; one below a hidden directory shows again in it. */
@@ -123,7 +144,7 @@ static int hide(struct rv_runtime *rt, const char *pattern)
 
         if (!rv__runtime_outside(rt, pattern, full))
                 return 0;
-        if (glob(full, GLOB_NOSORT | GLOB_ONLYDIR, NULL, &found) != 0)
+        if (glob(full, GLOB_NOSORT, NULL, &found) != 0)
                 return 0;
         for (size_t i = 0; i < found.gl_pathc && r == 0; i++) {
                 /* A link is hidden where it leads, if that is shown at all. */
@@ -131,8 +152,9 @@ static int hide(struct rv_runtime *rt, const char *pattern)
                 const char *path = real ? real + strlen(rt->root) : NULL;
                 struct stat st;
 
-                if (real && !strncmp(real, rt->root, strlen(rt->root)) && stat(real, &st) == 0 && S_ISDIR(st.st_mode) &&
-                    !is_exposed(rt, path) && !is_hidden_already(rt, path))
+                if (real && !strncmp(real, rt->root, strlen(rt->root)) && stat(real, &st) == 0 &&
+                    (S_ISDIR(st.st_mode) || S_ISREG(st.st_mode)) && is_shown(rt, path) && !is_exposed(rt, path) &&
+                    !is_hidden_already(rt, path))
                         r = add(rt, has_exposed_below(rt, path) ? RV_VIEW_FILL : RV_VIEW_HIDE, path, NULL);
         }
         globfree(&found);

@@ -19,7 +19,7 @@
 enum rv_view_kind {
         RV_VIEW_BIND,    /* the directory or file @source, read-only, at @path */
         RV_VIEW_LINK,    /* a symbolic link at @path with the text @source */
-        RV_VIEW_HIDE,    /* an empty directory over @path */
+        RV_VIEW_HIDE,    /* an empty directory, or file, over @path */
         RV_VIEW_FILL,    /* a directory of the run's own over @path, into which later entries are bound */
 };
 

@@ -4,6 +4,7 @@
 #include <glob.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /*
  * pip and npm lie among the third-party packages of the host, which are hidden. In network mode registries theirs, and no
@@ -14,10 +15,11 @@ static const struct tool {
         enum rv_view_when when;
         const char *directory;               /* a hidden one: a pattern */
         const char *items[3];                /* in it */
+        const char *configuration;           /* of the host's, in one of those: what pip or npm goes by is in the environment */
 } tools[] = {
-        { RV_VIEW_PYTHON_TOOLS, "*/python3*/*-packages", { "pip", "pip-*.dist-info", "pip-*.egg-info" } },
-        { RV_VIEW_JAVASCRIPT_TOOLS, "*/node_modules", { "npm" } },
-        { RV_VIEW_JAVASCRIPT_TOOLS, NODE_SHARE, { "npm" } },
+        { RV_VIEW_PYTHON_TOOLS, "*/python3*/*-packages", { "pip", "pip-*.dist-info", "pip-*.egg-info" }, NULL },
+        { RV_VIEW_JAVASCRIPT_TOOLS, "*/node_modules", { "npm" }, "npm/npmrc" },
+        { RV_VIEW_JAVASCRIPT_TOOLS, NODE_SHARE, { "npm" }, "npm/npmrc" },
 };
 
 /* What matches in a hidden directory; the first of it opens the directory again. */
@@ -41,6 +43,22 @@ static int add_item(
         return r;
 }
 
+/* It may hold the host's credentials. */
+static int hide_configuration(struct rv_runtime *rt, const struct tool *tool, const char *directory)
+{
+        char path[4096], full[4096];
+        struct stat st;
+
+        if (!tool->configuration)
+                return 0;
+        if ((size_t)snprintf(path, sizeof(path), "%s/%s", directory, tool->configuration) >= sizeof(path))
+                return 0;
+        /* A link of it leads to where the run has nothing, or what it may see. */
+        if (!rv__runtime_outside(rt, path, full) || lstat(full, &st) < 0 || !S_ISREG(st.st_mode))
+                return 0;
+        return rv__runtime_add(rt, tool->when, RV_VIEW_HIDE, path, NULL);
+}
+
 /* Debian's npm has its parts beside it. They are found by it alone: `node_modules` is looked for from its own files up. */
 static int add_parts(struct rv_runtime *rt)
 {
@@ -60,6 +78,8 @@ static int add_tool(struct rv_runtime *rt, const struct tool *tool, const char *
                 r = add_item(rt, tool, directory, tool->items[i], &is_open);
         if (r == 0 && rt->n_entries > n_before && strcmp(directory, NODE_SHARE) == 0)
                 r = add_parts(rt);
+        if (r == 0 && rt->n_entries > n_before)
+                r = hide_configuration(rt, tool, directory);
         return r;
 }
 

@@ -118,6 +118,16 @@ out:
         return r;
 }
 
+/* A link that is shown may lead to what is not: there is nothing to hide then. */
+static int hide(const char *path)
+{
+        struct stat st;
+
+        if (lstat(path, &st) < 0)
+                return errno == ENOENT ? 0 : -1;
+        return mount(S_ISDIR(st.st_mode) ? EMPTY : NULL_FILE, path, NULL, MS_BIND, NULL);
+}
+
 static int fill(const char *path, unsigned number)
 {
         char own[64];
@@ -148,7 +158,7 @@ static int show(const struct rv_runtime *rt, enum rv_view_when when, const char 
                         STEP(about("link", e->path), symlink(e->source, path));
                         break;
                 case RV_VIEW_HIDE:
-                        STEP(about("hide", e->path), mount(EMPTY, path, NULL, MS_BIND, NULL));
+                        STEP(about("hide", e->path), hide(path));
                         break;
                 case RV_VIEW_FILL:
                         STEP(about("hide", e->path), fill(path, (unsigned)i));

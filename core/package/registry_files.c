@@ -147,6 +147,7 @@ void rv__registry_read_pip(struct rv_registry *r, const struct rv_registry_view 
                         read_file(&reading, xdg, "/pip/pip.conf");
                 else if (home)
                         read_file(&reading, home, "/.config/pip/pip.conf");
+                read_file(&reading, "/usr", "/pip.conf");        /* of the installation that the system's Python is */
                 if (file)
                         read_file(&reading, file, "");
         }

@@ -90,7 +90,7 @@ static const char *const merged_usr[] = {
         "d /usr/lib/nodejs", "d /usr/lib/x86_64-linux-gnu/nodejs", "d /usr/share/node_modules", "f /usr/etc/npmrc", "d /etc/alternatives", "f /etc/ld.so.cache",
         "d /etc/ssl/certs", "d /etc/ssl/private", "l /etc/localtime /usr/share/zoneinfo/Etc/UTC", "f /etc/mime.types", "f /etc/shadow", "f /etc/passwd",
         "d /opt/tool", "d /root", "d /home/someone", "f /usr/share/nodejs/acorn/dist/acorn.js", "f /usr/share/nodejs/undici/undici.js",
-        "f /usr/share/nodejs/lodash/index.js", "x /usr/bin/python3", NULL,
+        "f /usr/share/nodejs/lodash/index.js", "x /usr/bin/python3", "f /usr/pip.conf", "f /usr/local/pip.conf", "f /usr/lib/node_modules/npm/npmrc", NULL,
 };
 
 static void what_is_seen(void **state)
@@ -98,6 +98,7 @@ static void what_is_seen(void **state)
         static const char *const hidden[] = {
                 "/usr/local", "/usr/lib/python3/dist-packages", "/usr/lib/python3.11/site-packages", "/usr/lib64/python3.12/site-packages",
                 "/usr/lib/node_modules", "/usr/lib/nodejs", "/usr/lib/x86_64-linux-gnu/nodejs", "/usr/share/node_modules", "/usr/etc", "/etc/ssl/private",
+                "/usr/pip.conf",
         };
         static const char *const bound[] = { "/usr", "/sbin", "/etc/alternatives", "/etc/ld.so.cache", "/etc/ssl", "/etc/mime.types" };
         static const char *const absent[] = { "/etc/shadow", "/etc/passwd", "/etc", "/opt", "/opt/tool", "/root", "/home", "/", "/var", "/lib32", "/libx32" };
@@ -167,6 +168,9 @@ static const struct {
         { "below a hidden directory: not as a whole", "/usr/local/lib/tool", RV_VIEW_HIDE, "/usr/local", false },
         { "a name that only begins alike", "/usr/localized", RV_VIEW_HIDE, "/usr/local", true },
         { "below one of /etc", "/etc/ssl/private/key", RV_VIEW_FILL, "/etc/ssl/private", true },
+        { "but for the host's credentials in it", "/usr/local", RV_VIEW_HIDE, "/usr/local/pip.conf", true },
+        { "nor those of an exposed npm", "/usr/lib/node_modules", RV_VIEW_HIDE, "/usr/lib/node_modules/npm/npmrc", true },
+        { "unless they are what is exposed", "/usr/pip.conf", RV_VIEW_HIDE, "/usr/pip.conf", false },
         { "node's packages: all", "/usr/share/nodejs", RV_VIEW_FILL, "/usr/share/nodejs", false },
         { "node's packages: one more", "/usr/share/nodejs/lodash", RV_VIEW_BIND, "/usr/share/nodejs/lodash", true },
 };
@@ -182,6 +186,36 @@ static void expose(void **state)
                         fail_msg("%s: an entry of kind %d for %s is %sthere", exposed[i].name, exposed[i].kind, exposed[i].path,
                                 exposed[i].is_there ? "not " : "");
                 rv_runtime_close(&o.runtime);
+        }
+}
+
+/* What is not shown cannot be hidden: a run with such an entry would not start. */
+static const struct {
+        const char *name;
+        const char *items[4];
+        const char *expose;
+        const char *absent;             /* no entry hides it */
+} links_elsewhere[] = {
+        { "to what is not shown", { "d /var/usrlocal", "l /usr/local ../var/usrlocal" }, NULL, "/var/usrlocal" },
+        { "into what is hidden", { "d /usr/local/nodejs", "l /usr/lib/nodejs ../local/nodejs" }, NULL, "/usr/local/nodejs" },
+        { "into what is hidden but for a part", { "d /usr/local/nodejs", "d /usr/local/tool", "l /usr/lib/nodejs ../local/nodejs" }, "/usr/local/tool", "/usr/local/nodejs" },
+        { "of a file", { "f /etc/pip.conf", "d /usr", "l /usr/pip.conf ../etc/pip.conf" }, NULL, "/etc/pip.conf" },
+};
+
+static void hidden_links_that_lead_elsewhere(void **state)
+{
+        (void)state;
+        for (size_t i = 0; i < RV_N_ELEMENTS(links_elsewhere); i++) {
+                void *own = NULL;
+                struct opened o;
+
+                assert_int_equal(tmp_make(&own), 0);
+                make(&own, links_elsewhere[i].items);
+                open_runtime(&own, &o, links_elsewhere[i].expose, NULL);
+                if (find(&o.runtime, RV_VIEW_HIDE, links_elsewhere[i].absent) >= 0)
+                        fail_msg("%s: %s is hidden", links_elsewhere[i].name, links_elsewhere[i].absent);
+                rv_runtime_close(&o.runtime);
+                tmp_remove(&own);
         }
 }
 
@@ -203,6 +237,8 @@ static const struct {
         { "pip where all is exposed", { "d /usr/lib/python3/dist-packages/pip", NULL }, "/usr/lib/python3/dist-packages", "", "", NULL },
         { "npm with all its parts", { "f /usr/lib/node_modules/npm/bin/npm-cli.js", "d /usr/lib/node_modules/corepack", "d /usr/bin", NULL }, NULL, "",
           "fill /usr/lib/node_modules bind /usr/lib/node_modules/npm ", NULL },
+        { "npm with the host's configuration", { "f /usr/lib/node_modules/npm/npmrc", NULL }, NULL, "",
+          "fill /usr/lib/node_modules bind /usr/lib/node_modules/npm hide /usr/lib/node_modules/npm/npmrc ", NULL },
         { "Debian's npm", { "f /usr/share/nodejs/npm/bin/npm-cli.js", "f /usr/share/nodejs/npmlog/lib/log.js", "f /usr/share/nodejs/acorn/dist/acorn.js", "d /usr/bin", NULL }, NULL, "",
           "bind /usr/share/nodejs/npm bind /usr/share/nodejs/node_modules ", NULL },
         { "Debian's npm, to which a hidden link leads", { "f /usr/share/nodejs/npm/bin/npm-cli.js", "l /usr/share/node_modules nodejs", "f /usr/share/nodejs/acorn/dist/acorn.js", NULL }, NULL, "",
@@ -226,7 +262,7 @@ static void package_managers(void **state)
                 for (size_t k = 0; k < o.runtime.n_entries; k++) {
                         const struct rv_view_entry *e = &o.runtime.entries[k];
 
-                        rv_buf_printf(&texts[e->when], "%s %s ", e->kind == RV_VIEW_BIND ? "bind" : "fill", e->path);
+                        rv_buf_printf(&texts[e->when], "%s %s ", e->kind == RV_VIEW_BIND ? "bind" : e->kind == RV_VIEW_FILL ? "fill" : "hide", e->path);
                 }
                 if (strcmp(texts[RV_VIEW_PYTHON_TOOLS].data, tools[i].python) ||
                         strcmp(texts[RV_VIEW_JAVASCRIPT_TOOLS].data, tools[i].javascript))
@@ -328,6 +364,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 IN_TMP(what_is_seen),
+                cmocka_unit_test(hidden_links_that_lead_elsewhere),
                 IN_TMP(node_files),
                 IN_TMP(the_order),
                 IN_TMP(expose),
