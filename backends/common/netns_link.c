@@ -39,6 +39,18 @@ struct address {
         struct in6_addr value;
 };
 
+struct control {
+        struct rtattr metrics, head;
+        char name[RTA_ALIGN(sizeof(RV_NETNS_CONTROL))];
+};
+
+struct route_all {
+        struct nlmsghdr head;
+        struct rtmsg route;
+        struct number attributes[2];
+        struct control control;
+};
+
 struct route {
         struct nlmsghdr head;
         struct rtmsg route;
@@ -72,6 +84,12 @@ struct own_ipv6 {
         { .rtm_family = (family), .rtm_dst_len = (bits), .rtm_table = RT_TABLE_LOCAL, .rtm_protocol = RTPROT_STATIC, \
           .rtm_scope = RT_SCOPE_HOST, .rtm_type = (type) }
 #define NUMBER(type, n) { .head = { .rta_len = sizeof(struct number), .rta_type = (type) }, .value = (n) }
+#define CONTROL \
+        { \
+                .metrics = { .rta_len = sizeof(struct control), .rta_type = RTA_METRICS }, \
+                .head = { .rta_len = RTA_LENGTH(sizeof(RV_NETNS_CONTROL)), .rta_type = RTAX_CC_ALGO }, \
+                .name = RV_NETNS_CONTROL \
+        }
 #define VIA_LO NUMBER(RTA_OIF, LO_INDEX)
 #define TABLE NUMBER(RTA_TABLE, RT_TABLE_LOCAL)
 
@@ -86,23 +104,22 @@ int rv_netns_route_all(bool *ret_has_ipv6)
          * AI_ADDRCONFIG alone: by it a client looks up only families that have an address which is not 127.0.0.1 or ::1.
          */
         const struct {
-                struct route part[OWN_IPV4];
+                struct route_all ipv4;
+                struct route multicast, broadcast;
                 struct own own;
-                struct route ipv6;
+                struct route_all ipv6;
                 struct route_to ipv6_multicast;
                 struct own_ipv6 own_ipv6;
         } requests = {
-                .part = {
-                        [IPV4] = { ROUTE_HEAD(struct route, IPV4), ROUTE(AF_INET, 0, RTN_LOCAL),
-                                   { VIA_LO, NUMBER(RTA_PREFSRC, htonl(INADDR_LOOPBACK)) } },
-                        [MULTICAST] = { ROUTE_HEAD(struct route, MULTICAST), ROUTE(AF_INET, 4, RTN_THROW),
-                                        { TABLE, NUMBER(RTA_DST, htonl(0xe0000000)) } },
-                        [BROADCAST] = { ROUTE_HEAD(struct route, BROADCAST), ROUTE(AF_INET, 32, RTN_THROW),
-                                        { TABLE, NUMBER(RTA_DST, htonl(INADDR_BROADCAST)) } },
-                },
+                .ipv4 = { ROUTE_HEAD(struct route_all, IPV4), ROUTE(AF_INET, 0, RTN_LOCAL),
+                          { VIA_LO, NUMBER(RTA_PREFSRC, htonl(INADDR_LOOPBACK)) }, CONTROL },
+                .multicast = { ROUTE_HEAD(struct route, MULTICAST), ROUTE(AF_INET, 4, RTN_THROW),
+                               { TABLE, NUMBER(RTA_DST, htonl(0xe0000000)) } },
+                .broadcast = { ROUTE_HEAD(struct route, BROADCAST), ROUTE(AF_INET, 32, RTN_THROW),
+                               { TABLE, NUMBER(RTA_DST, htonl(INADDR_BROADCAST)) } },
                 .own = { HEAD(RTM_NEWADDR, struct own, OWN_IPV4), OWN(AF_INET, 32),
                          NUMBER(IFA_LOCAL, htonl(INADDR_LOOPBACK + 1)) },
-                .ipv6 = { ROUTE_HEAD(struct route, IPV6), ROUTE(AF_INET6, 0, RTN_LOCAL), { VIA_LO, TABLE } },
+                .ipv6 = { ROUTE_HEAD(struct route_all, IPV6), ROUTE(AF_INET6, 0, RTN_LOCAL), { VIA_LO, TABLE }, CONTROL },
                 .ipv6_multicast = { ROUTE_HEAD(struct route_to, IPV6_MULTICAST), ROUTE(AF_INET6, 8, RTN_THROW),
                                     { .head = { .rta_len = sizeof(struct address), .rta_type = RTA_DST },
                                       .value.s6_addr = { 0xff } } },

@@ -9,6 +9,13 @@
 
 #include "base/rv.h"
 
+/*
+ * The congestion control of all TCP in the namespace: of what the program dials by the route, of what the gate accepts
+ * by the listener. A host's own default may pace what it sends (bbr), which between two processes of one machine is
+ * waiting for timers: a stream then had 0.3 of its speed. What the gate dials is the host's, and keeps the host's.
+ */
+#define RV_NETNS_CONTROL "reno"      /* every kernel has it, and anybody may choose it */
+
 /** rv_netns_loopback_up() - bring up `lo`, also if it is. Context: needs CAP_NET_ADMIN there. Ownership: none. Return: 0 or -errno */
 int rv_netns_loopback_up(void);
 

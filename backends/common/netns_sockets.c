@@ -1,9 +1,13 @@
 #include "netns_sockets.h"
 
+#include "netns_link.h"
+
 #include "base/fd.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -62,8 +66,12 @@ static int make(const struct plan *plan, int family, bool is_transparent)
                 goto fail;
         if (bind_to(fd, family, plan->port) < 0)
                 goto fail;
-        if (plan->type == SOCK_STREAM && listen(fd, BACKLOG) < 0)
-                goto fail;
+        if (plan->type == SOCK_STREAM) {
+                /* What is accepted has it from the listener. Without it a stream is slow, no more. */
+                (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, RV_NETNS_CONTROL, strlen(RV_NETNS_CONTROL));
+                if (listen(fd, BACKLOG) < 0)
+                        goto fail;
+        }
         return fd;
 fail:
         r = -errno;

@@ -17,7 +17,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../egress"))
 import world  # noqa: E402
 
-ADDRESS, STREAM_MIB, REQUESTS = "93.184.216.34", 512, 400
+ADDRESS, STREAM_MIB, STREAMS, REQUESTS = "93.184.216.34", 512, 7, 400
+CONTROL = "/proc/sys/net/ipv4/tcp_congestion_control"
+PROXIED = 100      # added to a port: the same by the bare splice proxy
 
 SERVER = r"""
 import os, socket, sys, threading
@@ -49,6 +51,14 @@ def keep():
             elif s.recv(4096): s.sendall(b'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfive')
             else: del open_[fd]; s.close()
 if os.fork() == 0: keep()
+def count(s):
+    buf, n = bytearray(1 << 20), 0
+    while True:
+        got = s.recv_into(buf)
+        if not got: break
+        n += got
+    s.sendall(b'%d' % n)
+if os.fork() == 0: serve(7001, count)
 serve(7000, stream)
 """
 
@@ -63,13 +73,18 @@ def one(target):
     s = socket.create_connection((target, 80)); s.sendall(b'GET / HTTP/1.1\r\nHost: ' + host.encode() + b'\r\n\r\n')
     while s.recv_into(buf): pass
     s.close(); return time.perf_counter() - t
-def stream(mib):
-    s = socket.create_connection((address, 7000)); s.sendall(b'\0%d' % mib); n, t = 0, time.perf_counter()
+def down(mib, port):
+    s = socket.create_connection((address, port)); s.sendall(b'\0%d' % mib); n, t = 0, time.perf_counter()
     while True:
         got = s.recv_into(buf)
         if not got: break
         n += got
     assert n == mib << 20; return time.perf_counter() - t
+def up(mib, port):
+    s = socket.create_connection((address, port)); t = time.perf_counter()
+    for _ in range(mib): s.sendall(buf)
+    s.shutdown(socket.SHUT_WR)
+    assert int(s.recv(64)) == mib << 20; return time.perf_counter() - t
 def burst(count):
     '''So many connections at once, each with one request.'''
     poll, open_ = select.epoll(), {}
@@ -98,10 +113,11 @@ def hold(count, seconds):
         time.sleep(max(0, began + n / 1000 - time.monotonic()))
     return n
 for line in sys.stdin:
-    what, n = line.split()
+    what, n, port = line.split()
     if what == 'one': print(one(address), flush=True)
     elif what == 'named': print(one(host), flush=True)
-    elif what == 'stream': print(stream(int(n)), flush=True)
+    elif what == 'down': print(down(int(n), int(port)), flush=True)
+    elif what == 'up': print(up(int(n), int(port)), flush=True)
     elif what == 'many': print(*[one(address) for _ in range(int(n))], flush=True)
     elif what == 'hold': print(hold(500, int(n)), flush=True)
     elif what == 'burst':
@@ -115,15 +131,15 @@ class Client:
     def __init__(self, process):
         self.process = process
 
-    def order(self, what, n=0):
-        self.process.stdin.write(f"{what} {n}\n")
+    def order(self, what, n=0, port=0):
+        self.process.stdin.write(f"{what} {n} {port}\n")
         self.process.stdin.flush()
 
     def answer(self):
         return [float(x) for x in self.process.stdout.readline().split()]
 
-    def ask(self, what, n=0):
-        self.order(what, n)
+    def ask(self, what, n=0, port=0):
+        self.order(what, n, port)
         return self.answer()
 
 
@@ -159,13 +175,30 @@ def cpu_s(process):
 
 
 def streams(gate, a, b):
-    with_gate, without, before = [], [], cpu_s(gate.process)
-    for _ in range(5):
-        with_gate += a.ask("stream", STREAM_MIB)
-        without += b.ask("stream", STREAM_MIB)
-    x, y = STREAM_MIB / quantile(with_gate, 0.5), STREAM_MIB / quantile(without, 0.5)
-    used = (cpu_s(gate.process) - before) / (5 * STREAM_MIB / 1024)
-    print(f"one stream of {STREAM_MIB} MiB: median {x:.0f} MiB/s, direct {y:.0f} MiB/s: {x / y:.2f} (at least 0.45); the gate uses {used:.2f} s of a processor for a GiB")
+    """By a bare splice proxy too: what this machine can do at that moment. Outside once with the host's own congestion
+    control, which may pace and then varies from one to the other, and once with one that does not."""
+    with open(CONTROL, encoding="ascii") as f:
+        own = f.read().strip()
+    for control in dict.fromkeys([own, "reno"]):
+        with open(CONTROL, "w", encoding="ascii") as f:
+            f.write(control)
+        for what, port in (("down", 7000), ("up", 7001)):
+            stream(gate, a, b, what, port, control)
+    with open(CONTROL, "w", encoding="ascii") as f:
+        f.write(own)
+
+
+def stream(gate, a, b, what, port, control):
+    times, used = {"gate": [], "proxy": [], "direct": []}, 0
+    for _ in range(STREAMS):
+        before = cpu_s(gate.process)
+        times["gate"] += a.ask(what, STREAM_MIB, port)
+        used += cpu_s(gate.process) - before
+        times["proxy"] += b.ask(what, STREAM_MIB, port + PROXIED)
+        times["direct"] += b.ask(what, STREAM_MIB, port)
+    gate_rate, proxy, plain = (STREAM_MIB / quantile(times[k], 0.5) for k in ("gate", "proxy", "direct"))
+    print(f"one stream {what}, {control} outside: median {gate_rate:.0f} MiB/s, direct {plain:.0f} MiB/s: {gate_rate / plain:.2f} (at least 0.45); "
+          f"a bare splice proxy {proxy:.0f} MiB/s: {proxy / plain:.2f}; the gate uses {used / (STREAMS * STREAM_MIB / 1024):.2f} s of a processor for a GiB")
 
 
 def fairness(label, quiet, busy, kinds=("hold", "burst")):
@@ -212,12 +245,13 @@ def main():
         return
     if "EGRESS_WORLD" not in os.environ:
         build = sys.argv[sys.argv.index("--build") + 1]
-        subprocess.run(["ninja", "-C", build, "tools/gate/reeve-gate", "tests/egress/drive"], stdout=subprocess.DEVNULL, check=True)
-        sys.argv[1:] = [os.path.join(build, "tools/gate/reeve-gate"), os.path.join(build, "tests/egress/drive"), *sys.argv[sys.argv.index("--build") + 2:]]
+        subprocess.run(["ninja", "-C", build, "tools/gate/reeve-gate", "tests/egress/drive", "tests/bench/splice_proxy"], stdout=subprocess.DEVNULL, check=True)
+        sys.argv[1:] = [os.path.join(build, "tools/gate/reeve-gate"), os.path.join(build, "tests/egress/drive"), os.path.join(build, "tests/bench/splice_proxy"), *sys.argv[sys.argv.index("--build") + 2:]]
     world.enter()
     dns = world.Dns()
     dns.zone = {("example.test", "A"): [ADDRESS]}
     server = subprocess.Popen([world.PYTHON, "-I", "-c", SERVER, ADDRESS], start_new_session=True)
+    proxies = [subprocess.Popen([sys.argv[3], ADDRESS, str(port + PROXIED), ADDRESS, str(port)]) for port in (7000, 7001)]
     time.sleep(0.3)
     gate = world.Gate()
     a, b = through(gate, connections=1000), direct()
@@ -225,9 +259,11 @@ def main():
     rows = {"requests": lambda: requests(a, b), "streams": lambda: streams(gate, a, b),
             "fairness": lambda: every_fairness(gate, a, b), "starts": starts}
     for name, measure in rows.items():
-        if name in sys.argv[3:] or not sys.argv[3:]:
+        if name in sys.argv[4:] or not sys.argv[4:]:
             measure()
     os.killpg(server.pid, 9)
+    for p in proxies:
+        p.kill()
     sys.stdout.flush()
     os._exit(0)
 

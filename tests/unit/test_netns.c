@@ -2,10 +2,12 @@
  * What a program reaches in a run's network namespace, and what arrives at the gate: each test as root, as root in a
  * user namespace and as an ordinary user, with transparent proxying and with redirection.
  */
+#include "netns_link.h"
 #include "test_netns.h"
 
 #include <arpa/inet.h>
 #include <netdb.h>
+#include <netinet/tcp.h>
 
 #define SOME_PAYLOAD "what is asked"
 
@@ -427,6 +429,58 @@ static void other_udp_is_refused(void **state)
         netns_play(*state, &(struct play){ .program = send_elsewhere, .gate = expect_nothing });
 }
 
+/* ---- How TCP sends ---- */
+
+/* A host whose default paces, or one that has nothing else: then the test says nothing, and passes. */
+static void have_another_control(void)
+{
+        static const char *const others[] = { "bbr", "cubic" };
+
+        for (size_t i = 0; i < RV_N_ELEMENTS(others); i++)
+                if (write_text("/proc/sys/net/ipv4/tcp_congestion_control", others[i]) == 0)
+                        return;
+        printf("# this kernel has no other congestion control for a namespace\n");
+}
+
+static void check_control(int fd)
+{
+        char name[16] = "";
+        socklen_t n = sizeof(name);
+
+        CHECK(getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &n) == 0);
+        CHECK(strcmp(name, RV_NETNS_CONTROL) == 0);
+}
+
+static const char *const controlled[] = { "93.184.216.34", "2001:db8::1" };
+
+static void dial_controlled(const struct variant *v)
+{
+        for (size_t i = 0; i < RV_N_ELEMENTS(controlled); i++) {
+                int fd = dial(SOCK_STREAM, controlled[i], 443);
+
+                CHECK(fd >= 0);
+                check_control(fd);
+                echo(fd);
+        }
+}
+
+static void accept_controlled(const struct variant *v, const struct rv_netns *net)
+{
+        for (size_t i = 0; i < RV_N_ELEMENTS(controlled); i++) {
+                int fd = take_connection(net->fds[RV_NETNS_SOCKET_TCP]);
+
+                check_control(fd);
+                serve_echo(fd);
+        }
+}
+
+static void nothing_is_paced(void **state)
+{
+        netns_play(*state,
+                &(struct play){
+                        .prepare = have_another_control, .program = dial_controlled, .gate = accept_controlled });
+}
+
 /* ---- When something is not there ---- */
 
 static void dial_nowhere(const struct variant *v)
@@ -511,6 +565,7 @@ int main(void)
                 ROW(dns_over_udp_is_answered),
                 ROW(dns_over_tcp_arrives),
                 ROW(other_udp_is_refused),
+                ROW(nothing_is_paced),
                 ROW(without_a_gate_nothing_connects),
                 ROW(without_ipv6),
         };
