@@ -3,9 +3,9 @@
 
     tests/bench/egress.py --build DIRECTORY [requests|streams|fairness|starts…]
 
-One request on a connection of its own, alternating with one without the gate; a stream, likewise; the 99th percentile
-of one run's requests while another has 500 connections, against alone, with the gate and without: where the machine
-itself is full, the latter says what is left to the gate. ADD and
+One request on a connection of its own, alternating with one without the gate; a stream in either direction, likewise, and
+by a bare splice proxy (splice_proxy.c); the 99th percentile of a quiet run's requests beside a busy run, against alone,
+with the gate and without it in turns: where the machine itself is full, the latter says what is left to the gate. ADD and
 REMOVE, and the start of the gate.
 """
 import os
@@ -18,6 +18,7 @@ sys.path.insert(0, os.path.join(HERE, "../egress"))
 import world  # noqa: E402
 
 ADDRESS, STREAM_MIB, STREAMS, REQUESTS = "93.184.216.34", 512, 7, 400
+ROUNDS, WINDOW_S = 8, 0.6
 CONTROL = "/proc/sys/net/ipv4/tcp_congestion_control"
 PROXIED = 100      # added to a port: the same by the bare splice proxy
 
@@ -59,6 +60,14 @@ def count(s):
         n += got
     s.sendall(b'%d' % n)
 if os.fork() == 0: serve(7001, count)
+def many(port):
+    l = socket.socket(); l.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1); l.bind((sys.argv[1], port)); l.listen(2048)
+    def one(s):
+        try: stream(s)
+        except OSError: pass
+        s.close()
+    while True: threading.Thread(target=one, args=(l.accept()[0],), daemon=True).start()
+if os.fork() == 0: many(7002)
 serve(7000, stream)
 """
 
@@ -112,18 +121,46 @@ def hold(count, seconds):
         s.sendall(b'GET / HTTP/1.1\r\nHost: ' + host.encode() + b'\r\n\r\n'); s.recv(4096)
         time.sleep(max(0, began + n / 1000 - time.monotonic()))
     return n
+def renew(count, seconds):
+    '''So many connections at once, 1000 times a second another one for the oldest of them, with a request.'''
+    held, began, n = [socket.create_connection((address, 82)) for _ in range(count)], time.monotonic(), 0
+    while time.monotonic() < began + seconds:
+        held[n % count].close(); s = held[n % count] = socket.create_connection((address, 82)); n += 1
+        s.sendall(b'GET / HTTP/1.1\r\nHost: ' + host.encode() + b'\r\n\r\n'); s.recv(4096)
+        time.sleep(max(0, began + n / 1000 - time.monotonic()))
+    return n
+def bursts(count, seconds):
+    end, n = time.monotonic() + seconds, 0
+    while time.monotonic() < end: burst(count); n += count
+    return n
+def streams(count, seconds):
+    '''So many streams at once, as fast as they go. MiB.'''
+    ends, n = time.monotonic() + seconds, 0
+    poll, open_ = select.epoll(), {}
+    for _ in range(count):
+        s = socket.create_connection((address, 7002)); s.sendall(b'\0' b'100000'); open_[s.fileno()] = s; poll.register(s, select.EPOLLIN)
+    while time.monotonic() < ends:
+        for fd, _ in poll.poll(1, 1): n += open_[fd].recv_into(buf)
+    for s in open_.values(): s.close()
+    return n >> 20
+def quiet(seconds):
+    '''A request every 2 ms, each on a connection of its own: what each took.'''
+    began, times = time.monotonic(), []
+    while time.monotonic() < began + seconds:
+        times.append(one(address))
+        time.sleep(max(0, began + len(times) / 500 - time.monotonic()))
+    return times
 for line in sys.stdin:
     what, n, port = line.split()
     if what == 'one': print(one(address), flush=True)
     elif what == 'named': print(one(host), flush=True)
     elif what == 'down': print(down(int(n), int(port)), flush=True)
     elif what == 'up': print(up(int(n), int(port)), flush=True)
-    elif what == 'many': print(*[one(address) for _ in range(int(n))], flush=True)
-    elif what == 'hold': print(hold(500, int(n)), flush=True)
-    elif what == 'burst':
-        end = time.monotonic() + int(n); count = 0
-        while time.monotonic() < end: burst(500); count += 1
-        print(count, flush=True)
+    elif what == 'quiet': print(*quiet(float(n)), flush=True)
+    elif what == 'hold': print(hold(500, float(n)), flush=True)
+    elif what == 'renew': print(renew(500, float(n)), flush=True)
+    elif what == 'burst': print(bursts(500, float(n)), flush=True)
+    elif what == 'streams': print(streams(4, float(n)), flush=True)
 """
 
 
@@ -201,26 +238,33 @@ def stream(gate, a, b, what, port, control):
           f"a bare splice proxy {proxy:.0f} MiB/s: {proxy / plain:.2f}; the gate uses {used / (STREAMS * STREAM_MIB / 1024):.2f} s of a processor for a GiB")
 
 
-def fairness(label, quiet, busy, kinds=("hold", "burst")):
-    texts = {"hold": "500 connections held, with {:.0f} requests", "burst": "500 connections opened at once, {:.0f} times"}
+BESIDE = {"hold": "500 connections held, {:.0f} requests", "renew": "500 connections at once, {:.0f} of them new ones",
+          "burst": "500 connections opened at once, again and again, {:.0f} in all", "streams": "4 streams, {:.0f} MiB"}
 
-    def p99(times):
-        return quantile(times, 0.99) * 1e3
-    for what in kinds:
-        alone, beside, n = [], [], 0
-        for _ in range(6):
-            alone += quiet.ask("many", 150)
-            busy.order(what, 1)
+
+def fairness(label, what, pairs):
+    """The quiet run's requests alone and beside the busy one: with the gate and without it, in turns. What the busy side does
+    to the machine shows in the latter; what the former has more of is the gate's."""
+    rows = []
+    times = [([], [], []) for _ in pairs]
+    for _ in range(ROUNDS):
+        for (quiet, busy), (alone, beside, done) in zip(pairs, times):
+            alone += quiet.ask("quiet", WINDOW_S)
+            busy.order(what, WINDOW_S + 0.4)
             time.sleep(0.2)
-            beside += quiet.ask("many", 150)
-            n += busy.answer()[0]
-        print(f"{label}: p99 of a run's requests {p99(alone):.3f} ms alone, {p99(beside):.3f} ms beside {texts[what].format(n)}: {p99(beside) / p99(alone):.2f}")
+            beside += quiet.ask("quiet", WINDOW_S)
+            done += busy.answer()
+    for alone, beside, done in times:
+        x, y = quantile(alone, 0.99) * 1e3, quantile(beside, 0.99) * 1e3
+        rows.append(f"{x:.3f} ms alone, {y:.3f} ms beside {BESIDE[what].format(sum(done))}: {y / x:.2f}")
+    print(f"p99 of a run's requests, {label}: " + "; direct: ".join(rows))
 
 
 def every_fairness(gate, a, b):
-    fairness("with the gate, usual limits", a, through(gate, connections_per_s=100, connections=256), ["burst"])
-    fairness("with the gate, no limits", a, through(gate, connections=1000))
-    fairness("direct", b, direct())
+    usual, free, plain = through(gate, connections_per_s=100, connections=256), through(gate, connections=1000), direct()
+    fairness("usual limits", "burst", [(a, usual), (b, plain)])
+    for what in ("hold", "renew", "streams", "burst"):
+        fairness("no limits", what, [(a, free), (b, plain)])
 
 
 def starts():

@@ -9,9 +9,6 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define TURN_PULLS 4           /* reads each way before another connection's turn */
-#define TURN_BYTES 16384       /* fewer than this at once: nothing more is there */
-
 void conn_set_due(struct conn *conn, enum conn_due what, uint64_t after_ms)
 {
         conn->due_ms[what] = after_ms ? gate_now(conn->run->gate) + after_ms : 0;
@@ -83,91 +80,95 @@ static bool is_moving(const struct conn *conn)
         return conn->state == CONN_OPEN || conn->state == CONN_LATE;
 }
 
+/* Returns whether nothing is kept any more. */
+static bool flush_up(struct conn *conn)
+{
+        if (conn->server_state != SERVER_UP)
+                return false;
+        (void)flow_flush(&conn->up, conn->server.fd);
+        conn_touch(conn);
+        return flow_is_empty(&conn->up);
+}
+
+/* One read each way, however much more there is: others wait for their turn. */
 static void pump_up(struct conn *conn)
 {
-        for (int i = 0; i < TURN_PULLS && is_moving(conn); i++) {
-                int64_t n;
+        int64_t n;
 
-                if (!flow_is_empty(&conn->up)) {
-                        if (conn->server_state != SERVER_UP)
-                                return;
-                        (void)flow_flush(&conn->up, conn->server.fd);
-                        conn_touch(conn);
-                }
-                if (!may_read_client(conn) || !flow_is_empty(&conn->up))
-                        return;
-                if (conn->look != LOOK_NOTHING) {
-                        if (!look_read(conn))
-                                return;
-                        if (flow_is_empty(&conn->up) || conn->server_state != SERVER_UP)
-                                return;
-                        continue;
-                }
-                n = flow_pull(&conn->up, conn->client.fd, conn->server.fd, conn->run->gate->chunk);
-                if (n == -EAGAIN)
-                        return;
-                if (n < 0 && !conn->run->drain_ms) {
-                        conn_end(conn, true);
-                        return;
-                }
-                conn->up.is_eof = n <= 0;
-                conn_touch(conn);
-                dial_count(conn, (uint64_t)RV_MAX(n, (int64_t)0), 0);
-                if (n < TURN_BYTES)
-                        return;
+        if (!flow_is_empty(&conn->up) && !flush_up(conn))
+                return;
+        if (!may_read_client(conn))
+                return;
+        if (conn->look != LOOK_NOTHING) {
+                if (look_read(conn) && is_moving(conn) && !flow_is_empty(&conn->up))
+                        (void)flush_up(conn);
+                return;
         }
+        n = flow_pull(&conn->up, conn->client.fd, conn->server.fd, conn->run->gate->chunk);
+        if (n == -EAGAIN)
+                return;
+        if (n < 0 && !conn->run->drain_ms) {
+                conn_end(conn, true);
+                return;
+        }
+        conn->up.is_eof = n <= 0;
+        conn_touch(conn);
+        dial_count(conn, (uint64_t)RV_MAX(n, (int64_t)0), 0);
 }
 
 /* Nobody is there for it. It is read all the same: a server that cannot write may read no more. */
 static void drop_down(struct conn *conn)
 {
-        for (int i = 0; i < TURN_PULLS && may_read_server(conn); i++) {
-                ssize_t n = recv(conn->server.fd, conn->run->gate->chunk, GATE_CHUNK_BYTES, 0);
+        ssize_t n;
 
-                if (n < 0 && (errno == EAGAIN || errno == EINTR))
-                        return;
-                if (n < 0)
-                        conn_end(conn, true);
-                conn->down.is_eof = n <= 0;
+        if (!may_read_server(conn))
+                return;
+        n = recv(conn->server.fd, conn->run->gate->chunk, GATE_CHUNK_BYTES, 0);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+                return;
+        if (n < 0)
+                conn_end(conn, true);
+        conn->down.is_eof = n <= 0;
+}
+
+static bool flush_down(struct conn *conn)
+{
+        if (flow_flush(&conn->down, conn->client.fd) < 0) {
+                conn_end(conn, true);
+                return false;
         }
+        conn_touch(conn);
+        return flow_is_empty(&conn->down);
 }
 
 static void pump_down(struct conn *conn)
 {
+        int64_t n;
+
         if (conn->run->drain_ms) {
                 drop_down(conn);
                 return;
         }
-        for (int i = 0; i < TURN_PULLS && is_moving(conn); i++) {
-                int64_t n;
-
-                if (!flow_is_empty(&conn->down)) {
-                        if (flow_flush(&conn->down, conn->client.fd) < 0)
-                                conn_end(conn, true);
-                        else
-                                conn_touch(conn);
-                }
-                if (!is_moving(conn) || !may_read_server(conn) || !flow_is_empty(&conn->down))
-                        return;
-                n = flow_pull(&conn->down, conn->server.fd, conn->client.fd, conn->run->gate->chunk);
-                if (n == -EAGAIN)
-                        return;
-                if (conn->down.is_broken) {
-                        conn_end(conn, true);
-                        return;
-                }
-                conn->down.is_eof = n <= 0;
-                conn->is_reset = n < 0;
-                conn_touch(conn);
-                if (n <= 0)
-                        return;
-                conn->is_unanswered = false;
-                if (may_speak_first(conn))
-                        look_pass(conn, "tcp");
-                dial_count(conn, 0, (uint64_t)n);
-                if (n < TURN_BYTES)
-                        return;
+        if (!flow_is_empty(&conn->down) && !flush_down(conn))
+                return;
+        if (!may_read_server(conn))
+                return;
+        n = flow_pull(&conn->down, conn->server.fd, conn->client.fd, conn->run->gate->chunk);
+        if (n == -EAGAIN)
+                return;
+        if (conn->down.is_broken) {
+                conn_end(conn, true);
+                return;
         }
+        conn->down.is_eof = n <= 0;
+        conn->is_reset = n < 0;
+        conn_touch(conn);
+        if (n <= 0)
+                return;
+        conn->is_unanswered = false;
+        if (may_speak_first(conn))
+                look_pass(conn, "tcp");
+        dial_count(conn, 0, (uint64_t)n);
 }
 
 /* Does the server's machine have all of it, the end too? Closed before, a byte that it sends would cut off the rest. */
@@ -259,21 +260,6 @@ void conn_step(struct conn *conn)
 void conn_server_ready(struct conn *conn, uint32_t events)
 {
         step(conn, events & (EPOLLOUT | EPOLLERR | EPOLLHUP), events & (EPOLLIN | EPOLLERR | EPOLLHUP));
-}
-
-void conn_drain(struct conn *conn)
-{
-        if (conn->state == CONN_REFUSED || conn->state == CONN_ANSWERED) {
-                conn_end(conn, conn->state == CONN_REFUSED);
-                return;
-        }
-        /* What was sent before the request that is refused still goes out. */
-        conn->up.is_eof = conn->up.is_eof || conn->state == CONN_LATE;
-        if (conn->state == CONN_LATE)
-                conn->state = CONN_OPEN;
-        flow_fini(&conn->down);
-        flow_init(&conn->down);
-        conn_step(conn);
 }
 
 static void client_ready(struct watch *watch, uint32_t events)
@@ -374,32 +360,74 @@ static void idle_on_time(struct conn *conn, uint64_t now)
                 conn_set_due(conn, DUE_IDLE, most - idle);
 }
 
+/* Its client is dead: what it had sent goes out, then it ends. */
+static void drain(struct conn *conn)
+{
+        conn->is_drained = true;
+        if (conn->state == CONN_REFUSED || conn->state == CONN_ANSWERED) {
+                conn_end(conn, conn->state == CONN_REFUSED);
+                return;
+        }
+        /* What was sent before the request that is refused still goes out. */
+        conn->up.is_eof = conn->up.is_eof || conn->state == CONN_LATE;
+        if (conn->state == CONN_LATE)
+                conn->state = CONN_OPEN;
+        flow_fini(&conn->down);
+        flow_init(&conn->down);
+        conn_step(conn);
+}
+
+static bool is_due(const struct conn *conn, uint64_t now)
+{
+        bool is_due = conn->run->drain_ms && (!conn->is_drained || now >= conn->run->drain_ms);
+
+        for (int i = 0; i < DUE_MAX_; i++)
+                is_due = is_due || (conn->due_ms[i] && conn->due_ms[i] <= now);
+        return is_due;
+}
+
+static void do_what_is_due(struct conn *conn, uint64_t now)
+{
+        if (conn->run->drain_ms && now >= conn->run->drain_ms) {
+                conn_end(conn, !conn->up.is_shut);
+                return;
+        }
+        if (conn->run->drain_ms && !conn->is_drained)
+                drain(conn);
+        for (int i = 0; i < DUE_MAX_ && conn->state != CONN_DEAD; i++) {
+                if (!conn->due_ms[i] || conn->due_ms[i] > now)
+                        continue;
+                conn->due_ms[i] = 0;
+                if (i == DUE_IDLE)
+                        idle_on_time(conn, now);
+                else if (i == DUE_SERVER)
+                        dial_on_time(conn);
+                else if (i == DUE_TAKEN)
+                        conn_step(conn);
+                else if (conn->state == CONN_OPEN)
+                        look_on_time(conn);
+                else
+                        deny_on_time(conn);
+        }
+}
+
 void conn_on_time(struct run *run, uint64_t now)
 {
         link_each(l, &run->conns)
         {
                 struct conn *conn = container_of(l, struct conn, link);
 
-                for (int i = 0; i < DUE_MAX_ && conn->state != CONN_DEAD; i++) {
-                        uint64_t due = conn->due_ms[i];
-
-                        if (!due)
-                                continue;
-                        if (due > now) {
-                                run_wake_at(run, due);
-                                continue;
+                if (is_due(conn, now)) {
+                        if (!run_take_turn(run)) {
+                                /* The next turn begins with it. */
+                                link_remove(&run->conns);
+                                link_append(l, &run->conns);
+                                return;
                         }
-                        conn->due_ms[i] = 0;
-                        if (i == DUE_IDLE)
-                                idle_on_time(conn, now);
-                        else if (i == DUE_SERVER)
-                                dial_on_time(conn);
-                        else if (i == DUE_TAKEN)
-                                conn_step(conn);
-                        else if (conn->state == CONN_OPEN)
-                                look_on_time(conn);
-                        else
-                                deny_on_time(conn);
+                        do_what_is_due(conn, now);
                 }
+                for (int i = 0; i < DUE_MAX_ && conn->state != CONN_DEAD; i++)
+                        if (conn->due_ms[i])
+                                run_wake_at(run, conn->due_ms[i]);
         }
 }

@@ -73,6 +73,7 @@ struct conn {
         struct rv_http1 http;
         bool is_unanswered;                    /* HTTP: no byte of the server's since the last request went out */
         bool is_reset;                         /* the server's end was a reset */
+        bool is_drained;                       /* it knows that its client is dead: conn_on_time() */
 
         struct query query;
         struct rv_address addresses[CONN_ADDRESSES_MAX];
@@ -90,11 +91,9 @@ struct conn {
 void conn_new(struct run *run, int fd, enum rv_denial refused);
 /** conn_end() - it is over; @is_reset: both peers see a reset, else the end of what was sent. Context: the loop. Ownership: memory stays until run_reap(). Return: none */
 void conn_end(struct conn *conn, bool is_reset);
-/** conn_drain() - its client is dead and the run drains: what it had sent goes out, then it ends. Context: run_drain(). Ownership: may end it. Return: none */
-void conn_drain(struct conn *conn);
 /** conn_free() - Context: run_reap(). Ownership: takes a dead one. Return: none */
 void conn_free(struct conn *conn);
-/** conn_on_time() - whatever is due. Context: the run's timer. Ownership: none. Return: none */
+/** conn_on_time() - whatever is due; in a run that drains, what the client had sent goes out, then it ends. Context: a turn. Ownership: may end some. Return: none */
 void conn_on_time(struct run *run, uint64_t now_ms);
 /** conn_set_due() - @after_ms from now; 0: never. Context: the loop. Ownership: none. Return: none */
 void conn_set_due(struct conn *conn, enum conn_due what, uint64_t after_ms);

@@ -8,7 +8,6 @@
 #include <sys/socket.h>
 
 #define TURN_CONNECTIONS 1
-#define REFUSED_AT_ONCE 64
 #define SHORTAGE_MS 50          /* of descriptors or memory: not tried again before */
 
 struct waiting {
@@ -140,30 +139,33 @@ void listen_ready(struct watch *watch, uint32_t events)
                         return;
 }
 
+/* Takes what is connected already, as far as the limits allow, and nothing more. */
+static void drain(struct run *run, uint64_t now)
+{
+        while (run->listener.fd >= 0 && run_take_turn(run))
+                if (!take_one(run, now))
+                        watch_close_shared(&run->listener);
+        while (now >= run->drain_ms && first_in_line(run) && run_take_turn(run))
+                reset(run, take_first(run));
+}
+
 void listen_on_time(struct run *run, uint64_t now)
 {
         const struct waiting *first;
 
-        while (!is_full(run) && first_in_line(run))
+        if (run->drain_ms)
+                drain(run, now);
+        while (!is_full(run) && first_in_line(run) && run_take_turn(run))
                 conn_new(run, take_first(run), RV_DENIAL_NONE);
-        for (int i = 0; i < REFUSED_AT_ONCE; i++) {
-                first = first_in_line(run);
-                if (!first || first->due_ms > now)
+        for (first = first_in_line(run); first && first->due_ms <= now; first = first_in_line(run)) {
+                if (!run_take_turn(run))
                         break;
                 conn_new(run, take_first(run), RV_DENIAL_CONNECTION_LIMIT);
         }
-        first = first_in_line(run);
-        if (first)
+        if (first && first->due_ms > now)
                 run_wake_at(run, first->due_ms);
         if (run->listener.fd >= 0 && may_stand_in_line(run))
                 (void)watch_set(&run->listener, EPOLLIN);
-}
-
-void listen_drain(struct run *run)
-{
-        while (take_one(run, gate_now(run->gate)))
-                ;
-        watch_close_shared(&run->listener);
 }
 
 void listen_close(struct run *run)

@@ -15,9 +15,17 @@
 
 /** listen_ready() - the watch's callback. Context: the loop. Ownership: none. Return: none */
 void listen_ready(struct watch *watch, uint32_t events);
-/** listen_on_time() - go on, if it can. Context: the run's timer. Ownership: none. Return: none */
+/**
+ * listen_on_time() - go on, if it can
+ *
+ * In a run that drains: take what is connected already, as far as the limits allow, and nothing more; who waits in line
+ * goes on to, and is reset when the time for it is over.
+ *
+ * Context:   a turn
+ * Ownership: takes the listener of a run that drains
+ * Return:    none
+ */
 void listen_on_time(struct run *run, uint64_t now_ms);
-/** listen_drain() - take what is connected already, as far as the limits allow, and nothing more; who waits in line goes on to. Context: the loop. Ownership: takes the listener. Return: none */
 void listen_drain(struct run *run);
 /** listen_close() - nobody waits any more: a reset. Context: the loop. Ownership: takes the listener. Return: none */
 void listen_close(struct run *run);

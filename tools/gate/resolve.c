@@ -161,22 +161,28 @@ static void take_addrinfo(struct answer *answer, const struct ares_addrinfo *inf
         answer->expires_ms = gate_now(answer->gate) + ttl_ms;
 }
 
-static void ask(struct answer *answer);
-
-static void deliver(struct answer *answer)
+void resolve_on_time(struct run *run)
 {
-        struct run *run = answer->run;
+        link_each(l, &run->answers)
+        {
+                struct answer *answer = container_of(l, struct answer, link);
 
-        while (!link_is_alone(&answer->queries)) {
-                struct query *query = container_of(answer->queries.next, struct query, link);
+                if (answer->state != ANSWER_KNOWN)
+                        continue;
+                while (!link_is_alone(&answer->queries)) {
+                        struct query *query = container_of(answer->queries.next, struct query, link);
 
-                link_remove(&query->link);
-                query->done(query, answer->addresses, answer->n);
+                        if (!run_take_turn(run))
+                                return;
+                        link_remove(&query->link);
+                        query->done(query, answer->addresses, answer->n);
+                }
+                if (answer->n == 0)
+                        drop_answer(answer);
         }
-        if (answer->n == 0)
-                drop_answer(answer);
-        run_wake_at(run, gate_now(run->gate));   /* what has ended by it is released */
 }
+
+static void ask(struct answer *answer);
 
 static void ask_next(struct run *run)
 {
@@ -189,9 +195,8 @@ static void ask_next(struct run *run)
                 if (answer->state != ANSWER_QUEUED)
                         continue;
                 ask(answer);
-                /* Answered at once though others were before it: whoever waits for it is told. */
-                if (answer->state == ANSWER_KNOWN && !link_is_alone(&answer->queries))
-                        deliver(answer);
+                if (answer->state == ANSWER_KNOWN)
+                        run_go_on(run);         /* answered at once: others may wait for it */
         }
 }
 
@@ -213,7 +218,7 @@ static void on_answer(void *data, int status, int timeouts, struct ares_addrinfo
         answer->state = ANSWER_KNOWN;
         if (is_at_once)
                 return;
-        deliver(answer);
+        run_go_on(run);
         ask_next(run);
 }
 
@@ -242,10 +247,12 @@ static struct answer *find(struct run *run, const char *name)
         {
                 struct answer *answer = container_of(l, struct answer, link);
 
-                if (answer->state == ANSWER_KNOWN && (answer->expires_ms <= now || run->n_answers > KEPT_MAX))
-                        drop_answer(answer);
-                else if (strcmp(answer->name, name) == 0)
+                bool is_old = answer->state == ANSWER_KNOWN && (answer->expires_ms <= now || run->n_answers > KEPT_MAX);
+
+                if (!is_old && strcmp(answer->name, name) == 0)
                         found = answer;
+                else if (is_old && link_is_alone(&answer->queries))
+                        drop_answer(answer);
         }
         return found;
 }

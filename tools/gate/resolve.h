@@ -45,6 +45,8 @@ void query_init(struct query *query);
 int resolve_start(struct run *run, const char *name, struct query *query,
         void (*done)(struct query *query, const struct rv_address *addresses, size_t n),
         const struct rv_address **ret_addresses, size_t *ret_n);
+/** resolve_on_time() - who waits for an answer that is there is told. Context: a turn. Ownership: none. Return: none */
+void resolve_on_time(struct run *run);
 /** resolve_cancel() - nobody waits for it any more. Context: any. Ownership: none. Return: none */
 void resolve_cancel(struct query *query);
 /** resolve_close() - the run ends. Context: the loop, when its connections are ended. Ownership: takes the run's answers. Return: none */

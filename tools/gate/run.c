@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 
 #define TURN_EVENTS 2          /* that a run has before the next run's turn */
+#define TURN_PIECES 2          /* of what is due, likewise */
 
 static void on_ready(uv_poll_t *poll, int status, int events)
 {
@@ -32,12 +33,12 @@ static void on_ready(uv_poll_t *poll, int status, int events)
                 control_report(run);
 }
 
-static void on_time(uv_timer_t *timer)
+static void do_what_is_due(struct run *run)
 {
-        struct run *run = timer->data;
         uint64_t now = gate_now(run->gate);
 
-        run->wake_ms = 0;
+        run->pieces_left = TURN_PIECES;
+        resolve_on_time(run);
         listen_on_time(run, now);
         if (!run->drain_ms)
                 dns_on_time(run, now);
@@ -45,8 +46,41 @@ static void on_time(uv_timer_t *timer)
                 run_wake_at(run, run->drain_ms);
         conn_on_time(run, now);
         run_reap(run);
+}
+
+static void on_time(uv_timer_t *timer)
+{
+        struct run *run = timer->data;
+
+        run->wake_ms = 0;
+        do_what_is_due(run);
         if (run_is_over(run))
                 control_report(run);
+}
+
+static void on_idle(uv_idle_t *idle)
+{
+        struct run *run = idle->data;
+
+        (void)uv_idle_stop(idle);
+        do_what_is_due(run);
+        if (run_is_over(run))
+                control_report(run);
+}
+
+void run_go_on(struct run *run)
+{
+        (void)uv_idle_start(&run->idle, on_idle);
+}
+
+bool run_take_turn(struct run *run)
+{
+        if (run->pieces_left == 0) {
+                run_go_on(run);
+                return false;
+        }
+        run->pieces_left--;
+        return true;
 }
 
 void run_wake_at(struct run *run, uint64_t ms)
@@ -147,9 +181,11 @@ static void run_free(struct run *run)
         rv_gate_rules_free(run->rules);
         rv_synth_free(run->synth);
         rv_evidence_free(run->evidence);
-        if (run->n_handles > 0)
+        if (run->n_handles > 0) {
                 uv_close((uv_handle_t *)&run->timer, on_closed);
-        if (run->n_handles > 1)
+                uv_close((uv_handle_t *)&run->idle, on_closed);
+        }
+        if (run->n_handles > 2)
                 uv_close((uv_handle_t *)&run->poll, on_closed);
         rv_close(run->epoll_fd);
         if (run->n_handles == 0)
@@ -199,13 +235,14 @@ static int run_start(struct run *run)
                 return rv_trace(r);
         rv_synth_limit(run->synth, run->rules->limits.names);
         (void)uv_timer_init(&run->gate->loop, &run->timer);
-        run->timer.data = run;
-        run->n_handles = 1;
+        (void)uv_idle_init(&run->gate->loop, &run->idle);
+        run->timer.data = run->idle.data = run;
+        run->n_handles = 2;
         r = uv_poll_init(&run->gate->loop, &run->poll, run->epoll_fd);
         if (r < 0)
                 return rv_raise(r);
         run->poll.data = run;
-        run->n_handles = 2;
+        run->n_handles = 3;
         r = uv_poll_start(&run->poll, UV_READABLE, on_ready);
         struct watch *const sockets[] = { &run->listener, &run->dns_udp4, &run->dns_tcp, &run->dns_udp6 };
 
@@ -242,18 +279,13 @@ int run_add(struct gate *gate, uint64_t id, struct rv_gate_rules *rules, const i
 void run_drain(struct run *run, uint64_t ms)
 {
         run->drain_ms = gate_now(run->gate) + RV_MAX(ms, (uint64_t)1);
-        run_wake_at(run, run->drain_ms);
-        listen_drain(run);
         dns_close(run);
-        link_each(l, &run->conns)
-                conn_drain(container_of(l, struct conn, link));
-        run_reap(run);
+        do_what_is_due(run);
 }
 
 bool run_is_over(const struct run *run)
 {
-        return run->drain_ms &&
-                ((link_is_alone(&run->conns) && link_is_alone(&run->waiting)) || gate_now(run->gate) >= run->drain_ms);
+        return run->drain_ms && run->listener.fd < 0 && link_is_alone(&run->conns) && link_is_alone(&run->waiting);
 }
 
 int run_remove(struct run *run, struct rv_buf *report)

@@ -6,7 +6,10 @@
  *
  * Everything of a run hangs on it; a connection or a query is released after the callback that ended it (run_reap),
  * so that callers need not know which of their calls ends what. The run's memory is released when libuv has let go of
- * its handles. One thread.
+ * its handles.
+ *
+ * Whatever one callback does for a run is bounded, since the other runs wait meanwhile: so many events, so many pieces
+ * of what is due (run_take_turn), then it is their turn. A piece dials, accepts or ends one connection. One thread.
  */
 #pragma once
 
@@ -29,8 +32,10 @@ struct run {
         int epoll_fd;
         uv_poll_t poll;
         uv_timer_t timer;
+        uv_idle_t idle;                                    /* started while more is due than a turn has pieces */
         uint64_t wake_ms;                                  /* when the timer fires; 0: not started */
         uint64_t drain_ms;                                 /* when it ends at the latest; 0: it is served */
+        unsigned pieces_left;                              /* of this turn */
         unsigned n_handles;                                /* of libuv, not closed yet */
 
         struct watch listener, dns_udp4, dns_udp6, dns_tcp;
@@ -70,7 +75,7 @@ struct run *run_find(struct gate *gate, uint64_t id);
  * Return:    none
  */
 void run_drain(struct run *run, uint64_t ms);
-/** run_is_over() - has all gone out, or was it waited long enough? Context: the loop. Ownership: none. Return: as named */
+/** run_is_over() - it drains, and nothing is left that could go out. Context: the loop. Ownership: none. Return: as named */
 bool run_is_over(const struct run *run);
 /**
  * run_remove() - end all of a run at once
@@ -83,5 +88,9 @@ bool run_is_over(const struct run *run);
 int run_remove(struct run *run, struct rv_buf *report);
 /** run_wake_at() - have the run's timer fire then, or before. Context: the loop. Ownership: none. Return: none */
 void run_wake_at(struct run *run, uint64_t ms);
+/** run_go_on() - what is due has another turn, once the other runs had theirs. Context: the loop. Ownership: none. Return: none */
+void run_go_on(struct run *run);
+/** run_take_turn() - may one more piece of what is due be done now? If not, run_go_on(). Context: a turn (run.c). Ownership: none. Return: as named */
+bool run_take_turn(struct run *run);
 /** run_reap() - release what has ended. Context: the loop, at the end of a callback. Ownership: takes what has ended. Return: none */
 void run_reap(struct run *run);
