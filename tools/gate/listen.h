@@ -26,6 +26,5 @@ void listen_ready(struct watch *watch, uint32_t events);
  * Return:    none
  */
 void listen_on_time(struct run *run, uint64_t now_ms);
-void listen_drain(struct run *run);
 /** listen_close() - nobody waits any more: a reset. Context: the loop. Ownership: takes the listener. Return: none */
 void listen_close(struct run *run);
