@@ -106,7 +106,8 @@ static void await_proceed(const struct ns_child *c)
                 _exit(1);       /* the spawner is gone or gave up */
 }
 
-static void await_assignment(struct ns_child *c)
+/* @flags: MSG_DONTWAIT if it may come later. Returns whether it is there. */
+static bool take_assignment(struct ns_child *c, int flags)
 {
         int fds[RV_SPAWN_FD_MAX_];
         union {
@@ -119,8 +120,12 @@ static void await_assignment(struct ns_child *c)
                 .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)
         };
         struct cmsghdr *head;
+        ssize_t n;
 
-        if (recvmsg(c->spawner_fd, &message, MSG_CMSG_CLOEXEC) != sizeof(m) || m.kind != NS_ASSIGN)
+        n = recvmsg(c->spawner_fd, &message, MSG_CMSG_CLOEXEC | flags);
+        if (n < 0 && errno == EAGAIN)
+                return false;
+        if (n != sizeof(m) || m.kind != NS_ASSIGN)
                 _exit(1);       /* not needed after all */
         head = CMSG_FIRSTHDR(&message);
         if (!head || head->cmsg_len != CMSG_LEN(sizeof(fds)))
@@ -141,6 +146,7 @@ static void await_assignment(struct ns_child *c)
                 .gid = NS_PROGRAM_UID,
                 .has_own_uid = c->has_own_uid,
         };
+        return true;
 }
 
 /* What the spawner ignores or blocks is not the program's business. */
@@ -213,6 +219,7 @@ _Noreturn void ns_child_main(struct ns_child *c)
 {
         struct rv_payload payload;
         const char *step = "";
+        bool is_assigned;
         int r;
 
         r = rv_cgroup_join(c->cgroup);
@@ -238,15 +245,20 @@ _Noreturn void ns_child_main(struct ns_child *c)
         (void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
         STEP("set the host name", sethostname(NS_HOST_NAME, strlen(NS_HOST_NAME)));
 
-        r = ns_mount_root(c, &step);
-        if (r < 0)
-                fail(c, step, r);
         r = rv_netns_loopback_up();
         if (r < 0)
                 fail(c, "bring up lo", r);
-
-        await_assignment(c);
-        open_network(c);
+        /* Known already unless this is a child in store: the gate then takes the sockets while the root is made. */
+        is_assigned = take_assignment(c, MSG_DONTWAIT);
+        if (is_assigned)
+                open_network(c);
+        r = ns_mount_root(c, &step);
+        if (r < 0)
+                fail(c, step, r);
+        if (!is_assigned) {
+                (void)take_assignment(c, 0);
+                open_network(c);
+        }
         r = rv_payload_read(c->payload_fd, &payload);
         if (r < 0)
                 fail(c, "read the payload", r);

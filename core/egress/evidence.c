@@ -17,7 +17,7 @@ struct entry {
 };
 
 struct list {
-        struct entry entries[RV_EVIDENCE_MAX];
+        struct entry *entries[RV_EVIDENCE_MAX];    /* the first n, in the arena: who counts keeps hold of one */
         size_t n;
         uint64_t n_more;
 };
@@ -58,14 +58,14 @@ static struct entry *find(
         struct entry *entry;
 
         for (size_t i = 0; i < list->n; i++)
-                if (is_same(&list->entries[i].key, key) && (!denial || list->entries[i].denial == denial))
-                        return &list->entries[i];
-        entry = &list->entries[list->n];
-        if (list->n == RV_EVIDENCE_MAX) {
+                if (is_same(&list->entries[i]->key, key) && (!denial || list->entries[i]->denial == denial))
+                        return list->entries[i];
+        entry = list->n < RV_EVIDENCE_MAX ? rv_arena_alloc(&evidence->arena, sizeof(*entry)) : NULL;
+        if (!entry) {
                 list->n_more++;
                 return NULL;
         }
-        *entry = (struct entry){ .key = *key };
+        entry->key = *key;
         entry->key.name = rv_arena_strdup(&evidence->arena, key->name);
         entry->key.address = rv_arena_strdup(&evidence->arena, key->address);
         if (!entry->key.name || !entry->key.address) {
@@ -74,7 +74,7 @@ static struct entry *find(
         }
         if (denial)
                 entry->denial = denial;
-        list->n++;
+        list->entries[list->n++] = entry;
         return entry;
 }
 
@@ -132,10 +132,10 @@ int rv_evidence_write(const struct rv_evidence *evidence, struct rv_buf *out)
         char *text;
 
         for (size_t i = 0; i < evidence->contacts.n; i++)
-                if (add_contact(contacts, &evidence->contacts.entries[i]) < 0)
+                if (add_contact(contacts, evidence->contacts.entries[i]) < 0)
                         return rv_raise(-ENOMEM);
         for (size_t i = 0; i < evidence->denials.n; i++)
-                if (add_denial(denials, &evidence->denials.entries[i]) < 0)
+                if (add_denial(denials, evidence->denials.entries[i]) < 0)
                         return rv_raise(-ENOMEM);
         if (json_object_set(root, "contacts", contacts) < 0 || json_object_set(root, "denials", denials) < 0 ||
             set(root, "more_contacts", evidence->contacts.n_more) < 0 || set(root, "more_denials", evidence->denials.n_more) < 0)

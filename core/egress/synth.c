@@ -6,14 +6,18 @@
 
 #define RANGE_FIRST 0xc6120000u   /* 198.18.0.0 */
 #define RANGE_MASK 0xfffe0000u
-#define N_BUCKETS (2 * RV_SYNTH_NAMES_MAX)
+#define SLOTS_MIN 64              /* a run that asks for a few names should not pay for thousands when it starts */
+
+struct slot {
+        const char *name;
+        uint64_t hash;
+};
 
 struct rv_synth {
         uint64_t seed;
-        size_t n_names, n_names_max;
-        const char *names[RV_SYNTH_NAMES_MAX];    /* the one in slot i has address RANGE_FIRST + 1 + i */
-        uint64_t hashes[RV_SYNTH_NAMES_MAX];
-        uint16_t buckets[N_BUCKETS];              /* 1 + slot, 0: empty; the next bucket where one is taken */
+        size_t n_names, n_names_max, n_slots;
+        struct slot *slots;                       /* n_slots; the name in slot i has address RANGE_FIRST + 1 + i */
+        uint16_t *buckets;                        /* 2 * n_slots: 1 + slot, 0: empty; the next one where one is taken */
         struct rv_arena arena;
 };
 
@@ -28,14 +32,49 @@ static uint64_t hash_of(const struct rv_synth *synth, const char *name)
         return h ^ (h >> 32);
 }
 
+static void put(struct rv_synth *synth, size_t slot)
+{
+        size_t bucket = synth->slots[slot].hash % (2 * synth->n_slots);
+
+        while (synth->buckets[bucket])
+                bucket = (bucket + 1) % (2 * synth->n_slots);
+        synth->buckets[bucket] = (uint16_t)(slot + 1);
+}
+
+static int make_room(struct rv_synth *synth)
+{
+        size_t n = synth->n_slots ? 2 * synth->n_slots : SLOTS_MIN;
+        struct slot *slots = realloc(synth->slots, n * sizeof(*slots));
+        uint16_t *buckets;
+
+        if (!slots)
+                return rv_raise(-ENOMEM);
+        synth->slots = slots;
+        buckets = calloc(2 * n, sizeof(*buckets));
+        if (!buckets)
+                return rv_raise(-ENOMEM);
+        free(synth->buckets);
+        synth->buckets = buckets;
+        synth->n_slots = n;
+        for (size_t i = 0; i < synth->n_names; i++)
+                put(synth, i);
+        return 0;
+}
+
 int rv_synth_new(uint64_t seed, struct rv_synth **ret)
 {
         struct rv_synth *synth = calloc(1, sizeof(*synth));
+        int r;
 
         if (!synth)
                 return rv_raise(-ENOMEM);
         synth->seed = seed;
         synth->n_names_max = RV_SYNTH_NAMES_MAX;
+        r = make_room(synth);
+        if (r < 0) {
+                rv_synth_free(synth);
+                return rv_trace(r);
+        }
         *ret = synth;
         return 0;
 }
@@ -50,6 +89,8 @@ void rv_synth_free(struct rv_synth *synth)
         if (!synth)
                 return;
         rv_arena_fini(&synth->arena);
+        free(synth->slots);
+        free(synth->buckets);
         free(synth);
 }
 
@@ -69,26 +110,29 @@ static uint32_t number_of(const struct rv_address *a)
 int rv_synth_get(struct rv_synth *synth, const char *name, struct rv_address *ret)
 {
         uint64_t hash = hash_of(synth, name);
-        size_t bucket = hash % N_BUCKETS;
+        size_t bucket = hash % (2 * synth->n_slots);
         char *copy;
+        int r;
 
-        for (; synth->buckets[bucket]; bucket = (bucket + 1) % N_BUCKETS) {
+        for (; synth->buckets[bucket]; bucket = (bucket + 1) % (2 * synth->n_slots)) {
                 size_t slot = synth->buckets[bucket] - 1u;
 
-                if (synth->hashes[slot] != hash || strcmp(synth->names[slot], name) != 0)
+                if (synth->slots[slot].hash != hash || strcmp(synth->slots[slot].name, name) != 0)
                         continue;
                 address_of(slot, ret);
                 return 0;
         }
         if (synth->n_names >= synth->n_names_max)
                 return RV_SYNTH_E_FULL;
+        r = synth->n_names == synth->n_slots ? make_room(synth) : 0;
+        if (r < 0)
+                return rv_trace(r);
         copy = rv_arena_strdup(&synth->arena, name);
         if (!copy)
                 return rv_raise(-ENOMEM);
-        synth->names[synth->n_names] = copy;
-        synth->hashes[synth->n_names] = hash;
-        address_of(synth->n_names, ret);
-        synth->buckets[bucket] = (uint16_t)++synth->n_names;
+        synth->slots[synth->n_names] = (struct slot){ .name = copy, .hash = hash };
+        put(synth, synth->n_names);
+        address_of(synth->n_names++, ret);
         return 0;
 }
 
@@ -104,7 +148,7 @@ const char *rv_synth_find(const struct rv_synth *synth, const struct rv_address 
         if (!rv_synth_holds(address))
                 return NULL;
         slot = number_of(address) - RANGE_FIRST - 1;   /* 198.18.0.0 itself wraps round, past every slot */
-        return slot < synth->n_names ? synth->names[slot] : NULL;
+        return slot < synth->n_names ? synth->slots[slot].name : NULL;
 }
 
 size_t rv_synth_count(const struct rv_synth *synth)

@@ -287,7 +287,7 @@ def main():
     if os.geteuid() != 0:
         print("egress: needs root")
         return
-    if "EGRESS_WORLD" not in os.environ:
+    if "EGRESS_WORLD" not in os.environ and "--build" in sys.argv:
         build = sys.argv[sys.argv.index("--build") + 1]
         subprocess.run(["ninja", "-C", build, "tools/gate/reeve-gate", "tests/egress/drive", "tests/bench/splice_proxy"], stdout=subprocess.DEVNULL, check=True)
         sys.argv[1:] = [os.path.join(build, "tools/gate/reeve-gate"), os.path.join(build, "tests/egress/drive"), os.path.join(build, "tests/bench/splice_proxy"), *sys.argv[sys.argv.index("--build") + 2:]]

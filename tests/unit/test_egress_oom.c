@@ -80,13 +80,35 @@ static int answer_dns(void)
         return r;
 }
 
+/* More names than there is room for at first. What was given out before stays. */
+static int fill_map(void)
+{
+        _cleanup_(rv_synth_freep) struct rv_synth *synth = NULL;
+        struct rv_address first, again, a;
+        char name[16];
+        int r = rv_synth_new(1, &synth);
+
+        if (r < 0)
+                return r;
+        r = rv_synth_get(synth, "n0.test", &first);
+        for (int i = 1; i < 200 && r == 0; i++) {
+                snprintf(name, sizeof(name), "n%d.test", i);
+                r = rv_synth_get(synth, name, &a);
+                assert_int_equal(rv_synth_count(synth), r < 0 ? i : i + 1);
+                assert_int_equal(rv_synth_get(synth, "n0.test", &again), 0);
+                assert_true(rv_address_is_equal(&first, &again));
+                assert_true(r < 0 || strcmp(rv_synth_find(synth, &a), name) == 0);
+        }
+        return r;
+}
+
 static void every_allocation_may_fail(void **state)
 {
         static const struct {
                 const char *name;
                 int (*run)(void);
                 long n_least;
-        } cases[] = { { "http1", feed_http1, 2 }, { "hello", feed_hello, 1 }, { "dns", answer_dns, 2 } };
+        } cases[] = { { "http1", feed_http1, 2 }, { "hello", feed_hello, 1 }, { "dns", answer_dns, 4 }, { "synth", fill_map, 8 } };
 
         for (size_t i = 0; i < RV_N_ELEMENTS(cases); i++) {
                 long n = 0;
