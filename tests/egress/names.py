@@ -238,6 +238,11 @@ def proxy(s, server):
     if b"refused" in data:
         s.sendall(b"HTTP/1.1 403 Forbidden\r\n\r\n")
         return
+    if b"broken" in data:
+        s.sendall(b"HTTP/1.1 200 OK\r\nVia")
+        s.shutdown(1)
+        time.sleep(3)
+        return
     head = b"HTTP/1.1 200 Connection established\r\nVia: test\r\n\r\n"
     for i in range(len(head)):
         s.sendall(head[i:i + 1])
@@ -256,6 +261,10 @@ def test_registries_by_a_proxy():
         assert "by proxy ConnectionResetError gaierror" in r.text, r.text
         assert r.has_contact(name="registry.test", address="10.1.2.9", port=80), r.contacts
         left(("10.1.2.9", 3128))
+    r = run("t = time.monotonic(); print(get('http://broken.test/'), time.monotonic() - t < 2)", proxy={"host": "10.1.2.9", "port": 3128}, mode="registries",
+            registries=[{"host": "broken.test", "port": 80}])
+    assert r.text == "ConnectionResetError True\n", "one that ends in the middle of its answer is not waited for"
+    left(("10.1.2.9", 3128))
     assert server.seen[0].startswith(b"CONNECT registry.test:80 HTTP/1.1\r\nHost: registry.test:80\r\n"), server.seen
     asked("proxy.test")
 

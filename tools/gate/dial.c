@@ -91,17 +91,27 @@ static void ask_proxy(struct conn *conn)
                 fail_proxy(conn);
 }
 
+static bool has_sent_all(int fd)
+{
+        struct tcp_info info = { 0 };
+        socklen_t n = sizeof(info);
+
+        return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &n) < 0 || info.tcpi_state != TCP_ESTABLISHED;
+}
+
 /* The head of the answer is taken to its last byte: what follows may be the server's own. */
 static void read_proxy(struct conn *conn)
 {
         char *head = conn->run->gate->chunk, *end;
         ssize_t n = recv(conn->server.fd, head, PROXY_HEAD_MAX, MSG_PEEK);
+        bool is_cut = n > 0 && has_sent_all(conn->server.fd);
         size_t size;
 
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
                 return;
         end = n > 0 ? memmem(head, (size_t)n, "\r\n\r\n", 4) : NULL;
-        if (!end && n > 0 && n < PROXY_HEAD_MAX) {
+        /* The end of what it sends is an event without end, whatever the mark. */
+        if (!end && n > 0 && n < PROXY_HEAD_MAX && !is_cut) {
                 /* Level-triggered, and nothing is taken: wait for another byte by the low-water mark. */
                 int want = (int)n + 1;
 
