@@ -198,14 +198,27 @@ static int add_exposed(struct rv_runtime *rt)
         return r;
 }
 
+/* Without links and doubled slashes: paths that a search in it finds begin with it. */
+static int find_root(const struct rv_config_runtime *config, char **ret)
+{
+        char *root = strcmp(config->root, "host") ? realpath(config->root, NULL) : strdup("");
+
+        if (!root)
+                return rv_raise(-errno);
+        if (strcmp(root, "/") == 0)
+                *root = 0;
+        *ret = root;
+        return 0;
+}
+
 int rv_runtime_open(const struct rv_config_runtime *config, struct rv_runtime *ret, struct rv_error *err)
 {
-        struct rv_runtime rt = { .config = config, .root = strcmp(config->root, "host") ? config->root : "" };
-        int r;
+        struct rv_runtime rt = { .config = config };
+        int r = find_root(config, &rt.root);
 
-        if (access(*rt.root ? rt.root : "/", F_OK) < 0)
-                return rv_error_set(err, rv_raise(-ENOENT), "runtime %s: its root %s is not there; correct runtimes.%s.root",
-                                    config->name, rt.root, config->name);
+        if (r < 0)
+                return rv_error_set(err, r, "runtime %s: its root %s is not there: %s; correct runtimes.%s.root",
+                                    config->name, config->root, strerror(-r), config->name);
         r = add_as_is(&rt, "/usr");
         for (size_t i = 0; i < RV_N_ELEMENTS(top_links) && r == 0; i++)
                 r = add_as_is(&rt, top_links[i]);
@@ -235,6 +248,7 @@ void rv_runtime_close(struct rv_runtime *rt)
                 free(rt->entries[i].source);
         }
         free(rt->entries);
+        free(rt->root);
         free(rt->python_site);
         *rt = (struct rv_runtime){ 0 };
 }

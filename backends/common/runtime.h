@@ -38,7 +38,7 @@ struct rv_view_entry {
 
 struct rv_runtime {
         const struct rv_config_runtime *config;    /* borrowed */
-        const char *root;                          /* "" for host, else its directory */
+        char *root;                                /* "" for host, else its directory, without links: what is in it is found by its beginning */
         struct rv_view_entry *entries;
         size_t n_entries;
         char *python_site;                         /* "lib/python3.11/site-packages", as Python has it below a user's directory; NULL: not known */

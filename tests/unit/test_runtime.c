@@ -289,6 +289,29 @@ static void a_root_that_is_not_there(void **state)
         assert_int_equal(rt.n_entries, 77);
 }
 
+/* However the root is written, the same is hidden. */
+static void spellings_of_a_root(void **state)
+{
+        static const char *const spellings[] = { "%s/link", "%s/root/", "%s//root", "%s/link/" };
+        struct opened o;
+
+        make(state, merged_usr);
+        open_runtime(state, &o, NULL, NULL);
+        rv_runtime_close(&o.runtime);
+        assert_int_equal(symlink("root", tmp_path(state, "link")), 0);
+        for (size_t i = 0; i < RV_N_ELEMENTS(spellings); i++) {
+                char *root;
+
+                assert_true(asprintf(&root, spellings[i], (const char *)*state) > 0);
+                o.config.root = root;
+                assert_int_equal(rv_runtime_open(&o.config, &o.runtime, NULL), 0);
+                if (find(&o.runtime, RV_VIEW_HIDE, "/usr/lib/python3/dist-packages") < 0 || find(&o.runtime, RV_VIEW_HIDE, "/usr/local") < 0)
+                        fail_msg("%s: packages are not hidden", root);
+                rv_runtime_close(&o.runtime);
+                free(root);
+        }
+}
+
 /* Even an empty root has a view; that nothing can be executed in it is told when it is asked for. */
 static void an_empty_root(void **state)
 {
@@ -364,6 +387,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 IN_TMP(what_is_seen),
+                IN_TMP(spellings_of_a_root),
                 cmocka_unit_test(hidden_links_that_lead_elsewhere),
                 IN_TMP(node_files),
                 IN_TMP(the_order),
