@@ -18,6 +18,7 @@ static const char *const hidden[] = {
         "/usr/lib/nodejs",
         "/usr/lib/*-linux-gnu*/nodejs",
         "/usr/share/node_modules",
+        "/usr/share/python-wheels",
         "/usr/etc",             /* npm's global configuration lies here, with the host's credentials */
         "/usr/pip.conf",        /* and pip's of the system's Python, as those of a Python and a node that are exposed */
         "/usr/local/pip.conf",

@@ -11,6 +11,8 @@
  * others, are bound over the hidden directories again.
  */
 
+#define MATCHES_MAX 8          /* of a pattern; a view has room for so many entries only */
+
 static const struct tool {
         enum rv_view_when when;
         const char *directory;               /* a hidden one: a pattern */
@@ -18,6 +20,7 @@ static const struct tool {
         const char *configuration;           /* of the host's, in one of those: what pip or npm goes by is in the environment */
 } tools[] = {
         { RV_VIEW_PYTHON_TOOLS, "*/python3*/*-packages", { "pip", "pip-*.dist-info", "pip-*.egg-info" }, NULL },
+        { RV_VIEW_PYTHON_TOOLS, "/usr/share/python-wheels", { "pip-*.whl", "setuptools-*.whl" }, NULL },      /* for venv */
         { RV_VIEW_JAVASCRIPT_TOOLS, "*/node_modules", { "npm" }, "npm/npmrc" },
         { RV_VIEW_JAVASCRIPT_TOOLS, NODE_SHARE, { "npm" }, "npm/npmrc" },
 };
@@ -36,7 +39,7 @@ static int add_item(
         if (!*is_open)
                 r = rv__runtime_add(rt, tool->when, RV_VIEW_FILL, directory, NULL);
         *is_open = true;
-        for (size_t i = 0; i < found.gl_pathc && r == 0; i++)
+        for (size_t i = 0; i < found.gl_pathc && i < MATCHES_MAX && r == 0; i++)
                 r = rv__runtime_add(
                         rt, tool->when, RV_VIEW_BIND, found.gl_pathv[i] + strlen(rt->root), found.gl_pathv[i]);
         globfree(&found);

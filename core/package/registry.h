@@ -35,6 +35,7 @@ struct rv_registry {
         struct rv_registry_host proxy;   /* host NULL: none */
         const char *proxy_fault;     /* why the proxy that is named cannot be used; NULL: it can, or there is none */
         const char *no_proxy;        /* hosts that are reached without it, as NO_PROXY lists them; NULL: none */
+        const char *extra_index;     /* pip's further indexes, without credentials, spaces between them; NULL: none */
         const char *find_links;      /* pip's further places for files, as they are written, or NULL */
         const char *source;          /* where the index was found, for people */
         bool has_files;              /* the hosts of files are known too */

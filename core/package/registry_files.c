@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #define FILE_BYTES_MAX ((size_t)256 << 10)
 
@@ -21,6 +22,11 @@ struct reading {
         const struct rv_registry_view *view;
         char path[512];
         char section[32];            /* pip's; "" before the first */
+        bool has_lists;              /* lines that are indented further go on with a key's value: pip's */
+        char key[64];                /* the last */
+        size_t indentation;          /* of its line */
+        bool is_more;                /* `take` gets more of the same key */
+        char extra[2048];            /* pip's further indexes */
         void (*take)(struct reading *reading, const char *key, const char *value);
 };
 
@@ -41,21 +47,29 @@ static char *trim(char *s)
 
 static void take_line(struct reading *reading, char *line)
 {
+        size_t indentation = strspn(line, " \t"), n;
         char *equals, *key = trim(line);
-        size_t n = strlen(key);
 
-        if (!*key || *key == '#' || *key == ';')
+        n = strlen(key);
+        reading->is_more = reading->has_lists && *reading->key && indentation > reading->indentation;
+        if (reading->is_more && *key && *key != '#' && *key != ';')
+                reading->take(reading, reading->key, key);
+        if (reading->is_more || !*key || *key == '#' || *key == ';')
                 return;
         if (*key == '[' && key[n - 1] == ']') {
                 key[n - 1] = 0;
                 snprintf(reading->section, sizeof(reading->section), "%s", key + 1);
+                *reading->key = 0;
                 return;
         }
         equals = strchr(key, '=');
         if (!equals)
                 return;
         *equals = 0;
-        reading->take(reading, trim(key), trim(equals + 1));
+        key = trim(key);
+        snprintf(reading->key, sizeof(reading->key), "%s", key);
+        reading->indentation = indentation;
+        reading->take(reading, key, trim(equals + 1));
 }
 
 static void read_file(struct reading *reading, const char *dir, const char *name)
@@ -68,7 +82,7 @@ static void read_file(struct reading *reading, const char *dir, const char *name
         snprintf(path, sizeof(path), "%s%s", reading->view->root, reading->path);
         if (rv_read_file_at(AT_FDCWD, path, FILE_BYTES_MAX, &text) < 0 || !text.data)
                 return;
-        reading->section[0] = 0;
+        reading->section[0] = reading->key[0] = 0;
         rest = text.data;
         while ((line = strsep(&rest, "\n")) != NULL)
                 take_line(reading, line);
@@ -94,6 +108,29 @@ static void take_environments_proxy(struct rv_registry *r, const struct rv_regis
 
 /* ---- pip ---- */
 
+/* A later file's list is in place of an earlier one's. */
+static void take_pip_extra(struct reading *reading, const char *value)
+{
+        size_t n = reading->is_more ? strlen(reading->extra) : 0;
+
+        snprintf(reading->extra + n, sizeof(reading->extra) - n, "%s%s", n ? " " : "", value);
+}
+
+/* Each is one more host, and one more address for pip inside a run. */
+static void keep_pip_extra(struct rv_registry *r, char *list)
+{
+        char text[sizeof(((struct reading *)NULL)->extra)] = "";
+        const char *url, *plain;
+
+        while ((url = strsep(&list, " \t\r")) != NULL) {
+                size_t n = strlen(text);
+
+                if (*url && rv_registry_add_url(r, url, &plain) == 0)
+                        snprintf(text + n, sizeof(text) - n, "%s%s", n ? " " : "", plain);
+        }
+        set(r, &r->extra_index, text);
+}
+
 /* pip's own setting holds for every host. */
 static void take_pip_proxy(struct rv_registry *r, const char *value)
 {
@@ -111,6 +148,8 @@ static void take_pip_setting(struct reading *reading, const char *name, const ch
                 set(r, &r->ca, value);
         else if (strcmp(name, "proxy") == 0)
                 take_pip_proxy(r, value);
+        else if (strcmp(name, "extra-index-url") == 0)
+                take_pip_extra(reading, value);
         else if (strcmp(name, "find-links") == 0)
                 set(r, &r->find_links, value);
 }
@@ -129,32 +168,49 @@ static void take_pip(struct reading *reading, const char *key, const char *value
         take_pip_setting(reading, name, value);
 }
 
+static bool is_there(const struct rv_registry_view *view, const char *file)
+{
+        char path[600];
+
+        snprintf(path, sizeof(path), "%s%s", view->root, file);
+        return access(path, F_OK) == 0;
+}
+
+static void read_users_files(struct reading *reading, const char *home, const char *xdg)
+{
+        if (home)
+                read_file(reading, home, "/.pip/pip.conf");
+        if (xdg)
+                read_file(reading, xdg, "/pip/pip.conf");
+        else if (home)
+                read_file(reading, home, "/.config/pip/pip.conf");
+}
+
 void rv__registry_read_pip(struct rv_registry *r, const struct rv_registry_view *view)
 {
         static const char *const variables[][2] = { { "PIP_INDEX_URL", "index-url" }, { "PIP_CERT", "cert" },
-                                                    { "PIP_PROXY", "proxy" }, { "PIP_FIND_LINKS", "find-links" } };
-        struct reading reading = { .r = r, .view = view, .take = take_pip };
-        const char *file = get(view, "PIP_CONFIG_FILE"), *home = get(view, "HOME"), *xdg = get(view, "XDG_CONFIG_HOME");
+                                                    { "PIP_PROXY", "proxy" }, { "PIP_FIND_LINKS", "find-links" },
+                                                    { "PIP_EXTRA_INDEX_URL", "extra-index-url" } };
+        struct reading reading = { .r = r, .view = view, .take = take_pip, .has_lists = true };
+        const char *file = get(view, "PIP_CONFIG_FILE");
 
         take_environments_proxy(r, view);
-        /* Later ones win, as with pip; /dev/null turns all of them off. */
+        /* Later ones win, as with pip; /dev/null turns all of them off, a file that is there the user's. */
         if (!file || strcmp(file, "/dev/null") != 0) {
                 read_file(&reading, "/etc/xdg", "/pip/pip.conf");
                 read_file(&reading, "/etc", "/pip.conf");
-                if (home)
-                        read_file(&reading, home, "/.pip/pip.conf");
-                if (xdg)
-                        read_file(&reading, xdg, "/pip/pip.conf");
-                else if (home)
-                        read_file(&reading, home, "/.config/pip/pip.conf");
+                if (!file || !is_there(view, file))
+                        read_users_files(&reading, get(view, "HOME"), get(view, "XDG_CONFIG_HOME"));
                 read_file(&reading, "/usr", "/pip.conf");        /* of the installation that the system's Python is */
                 if (file)
                         read_file(&reading, file, "");
         }
         snprintf(reading.path, sizeof(reading.path), "the environment (PIP_INDEX_URL)");
+        reading.is_more = false;
         for (size_t i = 0; i < RV_N_ELEMENTS(variables); i++)
                 if (get(view, variables[i][0]))
                         take_pip_setting(&reading, variables[i][1], get(view, variables[i][0]));
+        keep_pip_extra(r, reading.extra);
 }
 
 /* ---- npm ---- */

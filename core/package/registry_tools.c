@@ -89,6 +89,8 @@ int rv_registry_tools_make(
         struct rv_registry_tools t = { 0 };
         int e = r->index ? add(&t, n->index, r->index) : 0;
 
+        if (e == 0 && r->extra_index)
+                e = add(&t, "PIP_EXTRA_INDEX_URL", r->extra_index);
         if (e == 0)
                 e = add_trust(&t, r);
         if (e == 0)

@@ -32,6 +32,7 @@ struct row {
         const char *hosts;           /* "host:port host:port" */
         const char *ca, *proxy, *find_links, *source;
         const char *proxy_fault;     /* a word of it */
+        const char *extra;
 };
 
 #define PY RV_LANGUAGE_PYTHON
@@ -67,6 +68,15 @@ static const struct row rows[] = {
         { .name = "the environment wins", .language = PY, .files = { { "/etc/pip.conf", "[global]\nindex-url = https://a.example/\n" } },
           .env = { "PIP_INDEX_URL", "https://e.example/", "HTTPS_PROXY", "http://q.example:2" }, .index = "https://e.example/", .hosts = "e.example:443",
           .proxy = "q.example:2", .source = "the environment (PIP_INDEX_URL)" },
+        { .name = "further indexes", .language = PY,
+          .files = { { "/etc/pip.conf", "[global]\nextra-index-url = https://old.example/\n" },
+                     { "/home/me/.config/pip/pip.conf", "[global]\n index-url = https://a.example/simple\n extra-index-url =\n   https://u:p@b.example/x?y=1\n   # one more\n   https://c.example:8443/\n cert = /a.pem\n" } },
+          .env = { "HOME", "/home/me" }, .index = "https://a.example/simple", .hosts = "a.example:443 b.example:443 c.example:8443", .ca = "/a.pem",
+          .extra = "https://b.example/x?y=1 https://c.example:8443/" },
+        { .name = "further indexes of the environment", .language = PY, .files = { { "/etc/pip.conf", "[global]\nindex-url = https://a.example/\nextra-index-url = https://old.example/\n  https://older.example/\n" } },
+          .env = { "PIP_EXTRA_INDEX_URL", "https://b.example/ nonsense" }, .index = "https://a.example/", .hosts = "a.example:443 b.example:443", .extra = "https://b.example/" },
+        { .name = "a named file in place of the user's", .language = PY, .files = { { "/home/me/.pip/pip.conf", "[global]\nindex-url = https://a.example/\n" }, { "/mine", "[global]\ncert = /m.pem\n" } },
+          .env = { "HOME", "/home/me", "PIP_CONFIG_FILE", "/mine" }, .hosts = "", .ca = "/m.pem" },
         { .name = "a proxy without a scheme", .language = PY, .env = { "PIP_INDEX_URL", "https://e.example/", "https_proxy", "q.example:2" }, .index = "https://e.example/",
           .hosts = "e.example:443", .proxy = "q.example:2" },
         { .name = "a proxy over TLS", .language = PY, .env = { "PIP_INDEX_URL", "https://e.example/", "HTTPS_PROXY", "https://q.example" }, .index = "https://e.example/",
@@ -171,6 +181,7 @@ static void every_place(void **state)
                 if (!r->proxy_fault != !rows[i].proxy_fault ||
                         (r->proxy_fault && !strstr(r->proxy_fault, rows[i].proxy_fault)))
                         fail_msg("%s: the proxy's fault is \"%s\"", rows[i].name, r->proxy_fault ? r->proxy_fault : "(none)");
+                expect(&rows[i], "the further indexes", r->extra_index, rows[i].extra);
                 expect(&rows[i], "find-links", r->find_links, rows[i].find_links);
                 if (rows[i].source)
                         expect(&rows[i], "the source", r->source, rows[i].source);

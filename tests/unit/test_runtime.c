@@ -87,7 +87,7 @@ static void expect_none(const struct opened *o, const char *path)
 static const char *const merged_usr[] = {
         "d /usr/bin", "l /bin usr/bin", "l /lib usr/lib", "l /lib64 usr/lib64", "d /sbin", "d /usr/local/bin", "d /usr/lib/python3/dist-packages/evil",
         "d /usr/lib/python3.11/site-packages", "d /usr/lib/python3.11/json", "d /usr/lib64/python3.12/site-packages", "d /usr/lib/node_modules/npm",
-        "d /usr/lib/nodejs", "d /usr/lib/x86_64-linux-gnu/nodejs", "d /usr/share/node_modules", "f /usr/etc/npmrc", "d /etc/alternatives", "f /etc/ld.so.cache",
+        "d /usr/lib/nodejs", "d /usr/lib/x86_64-linux-gnu/nodejs", "d /usr/share/node_modules", "f /usr/share/python-wheels/x.whl", "f /usr/etc/npmrc", "d /etc/alternatives", "f /etc/ld.so.cache",
         "d /etc/ssl/certs", "d /etc/ssl/private", "l /etc/localtime /usr/share/zoneinfo/Etc/UTC", "f /etc/mime.types", "f /etc/shadow", "f /etc/passwd",
         "d /opt/tool", "d /root", "d /home/someone", "f /usr/share/nodejs/acorn/dist/acorn.js", "f /usr/share/nodejs/undici/undici.js",
         "f /usr/share/nodejs/lodash/index.js", "x /usr/bin/python3", "f /usr/pip.conf", "f /usr/local/pip.conf", "f /usr/lib/node_modules/npm/npmrc", NULL,
@@ -97,7 +97,7 @@ static void what_is_seen(void **state)
 {
         static const char *const hidden[] = {
                 "/usr/local", "/usr/lib/python3/dist-packages", "/usr/lib/python3.11/site-packages", "/usr/lib64/python3.12/site-packages",
-                "/usr/lib/node_modules", "/usr/lib/nodejs", "/usr/lib/x86_64-linux-gnu/nodejs", "/usr/share/node_modules", "/usr/etc", "/etc/ssl/private",
+                "/usr/lib/node_modules", "/usr/lib/nodejs", "/usr/lib/x86_64-linux-gnu/nodejs", "/usr/share/node_modules", "/usr/share/python-wheels", "/usr/etc", "/etc/ssl/private",
                 "/usr/pip.conf",
         };
         static const char *const bound[] = { "/usr", "/sbin", "/etc/alternatives", "/etc/ld.so.cache", "/etc/ssl", "/etc/mime.types" };
@@ -235,6 +235,8 @@ static const struct {
         { "pip beside something exposed", { "d /usr/lib/python3/dist-packages/pip", "d /usr/lib/python3/dist-packages/mine", NULL }, "/usr/lib/python3/dist-packages/mine",
           "bind /usr/lib/python3/dist-packages/pip ", "", NULL },
         { "pip where all is exposed", { "d /usr/lib/python3/dist-packages/pip", NULL }, "/usr/lib/python3/dist-packages", "", "", NULL },
+        { "what venv installs", { "f /usr/share/python-wheels/pip-23.0.1-py3-none-any.whl", "f /usr/share/python-wheels/other-1.whl", "d /usr/bin", NULL }, NULL,
+          "fill /usr/share/python-wheels bind /usr/share/python-wheels/pip-23.0.1-py3-none-any.whl ", "", NULL },
         { "npm with all its parts", { "f /usr/lib/node_modules/npm/bin/npm-cli.js", "d /usr/lib/node_modules/corepack", "d /usr/bin", NULL }, NULL, "",
           "fill /usr/lib/node_modules bind /usr/lib/node_modules/npm ", NULL },
         { "npm with the host's configuration", { "f /usr/lib/node_modules/npm/npmrc", NULL }, NULL, "",
