@@ -4,12 +4,13 @@
     limits.py GATE DRIVE [WORD…]
 """
 import os
+import signal
 import socket
 import subprocess
 import time
 
 import world
-from world import ADD, REFUSED, REMOVE, READY, Dns, Gate, Inside, Run, Server, echo, http, main, memfd, run
+from world import ADD, REFUSED, REMOVE, READY, Dns, Gate, Inside, Run, Server, Sniffer, echo, http, main, memfd, run
 
 FIVE = "93.184.216.5"
 
@@ -17,7 +18,7 @@ FIVE = "93.184.216.5"
 def setup():
     global dns, web, idle
     dns = Dns()
-    dns.zone = {("example.test", "A"): [FIVE], ("other.test", "A"): [FIVE]}
+    dns.zone = {("example.test", "A"): [FIVE], ("other.test", "A"): [FIVE], ("many.test", "A"): [FIVE]}
     web = Server(FIVE, 80, http("five"))
     idle = Server(FIVE, 7000, echo)
 
@@ -66,6 +67,33 @@ line = [dial('example.test', 80, request('example.test')) for _ in range(400)]
 got = [(s.recv(99)[9:12], 1.9 < time.monotonic() - t < 3) for s in line]
 print(set(got))""", limits={"connections": 1})
     assert r.text == "{(b'403', True)}\n" and r.has_denial(rule="connection-limit", count=400), (r.text, r.denials)
+
+
+def test_an_answer_for_many_keeps_no_other_run_waiting():
+    """What is due for a run is done in pieces, between which others have their turn. Counted, not timed: the gate is stopped
+    until both the answer that 300 connections wait for and another run's request are there."""
+    gate, sniffer = Gate(), Sniffer()
+    quiet = Run(gate, "a = resolve('example.test'); ask(a, 80, request('example.test', extra='Connection: close\\r\\n'), 0.2); print(1, flush=True); sys.stdin.readline()\n"
+                "print(dial(a, 80, request('example.test')).recv(15))", stdin=subprocess.PIPE)
+    assert quiet.inside.process.stdout.readline() == "1\n"
+    before = gate.descriptors()
+    dns.may_answer.clear()
+    busy = Run(gate, "held = [dial('many.test', 7000, X) for _ in range(300)]\nfor s in held: s.recv(1)", domains=["many.test"], limits={"connections": 400})
+    while gate.descriptors() < before + 300:
+        pass
+    os.kill(gate.process.pid, signal.SIGSTOP)
+    sniffer.take()
+    dns.may_answer.set()
+    time.sleep(0.2)
+    quiet.inside.process.stdin.write("\n")
+    quiet.inside.process.stdin.flush()
+    time.sleep(0.3)
+    os.kill(gate.process.pid, signal.SIGCONT)
+    assert quiet.finish().text.endswith("b'HTTP/1.1 200 OK'\n")
+    assert busy.finish().contacts[0]["connections"] == 300
+    ports = [port for kind, address, port in sniffer.take() if kind == "tcp" and address == FIVE]
+    assert ports.count(7000) == 300 and ports.index(80) < 20, ports.index(80)
+    gate.close()
 
 
 def test_the_end_of_a_run_with_a_line():

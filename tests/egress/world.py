@@ -315,10 +315,11 @@ def encode(name):
 
 class Dns:
     """The upstream resolver: `zone` maps (name, "A" or "AAAA") to addresses, or None for silence, and (name, "CNAME") to a
-    name. Keeps what it is asked."""
+    name. Keeps what it is asked, and answers while may_answer is set."""
 
     def __init__(self):
-        self.zone, self.asked = {}, []
+        self.zone, self.asked, self.may_answer = {}, [], threading.Event()
+        self.may_answer.set()
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.bind(("127.0.0.1", 53))
         threading.Thread(target=self.serve, daemon=True).start()
@@ -336,6 +337,7 @@ class Dns:
             name, kind = ".".join(labels).lower(), {1: "A", 28: "AAAA"}.get(struct.unpack(">H", data[at + 1:at + 3])[0], "?")
             self.asked.append((name, kind))
             known = any(n == name for n, _ in self.zone)
+            self.may_answer.wait()
             records, owner = [], encode(name)
             if (name, "CNAME") in self.zone:
                 name = self.zone[name, "CNAME"]
