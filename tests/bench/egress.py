@@ -18,7 +18,7 @@ sys.path.insert(0, os.path.join(HERE, "../egress"))
 import world  # noqa: E402
 
 ADDRESS, STREAM_MIB, STREAMS, REQUESTS = "93.184.216.34", 512, 7, 400
-ROUNDS, WINDOW_S = 8, 0.6
+ROUNDS, WINDOW_S = 3, 0.6
 CONTROL = "/proc/sys/net/ipv4/tcp_congestion_control"
 PROXIED = 100      # added to a port: the same by the bare splice proxy
 

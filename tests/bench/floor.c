@@ -46,7 +46,8 @@ static int print_view(void)
         if (rv_runtime_open(&host, &rt, &err) < 0)
                 die("view", err.message);
         for (size_t i = 0; i < rt.n_entries; i++)
-                printf("%d %s %s\n", (int)rt.entries[i].kind, rt.entries[i].path, rt.entries[i].source ? rt.entries[i].source : "-");
+                if (rt.entries[i].when == RV_VIEW_ALWAYS)
+                        printf("%d %s %s\n", (int)rt.entries[i].kind, rt.entries[i].path, rt.entries[i].source ? rt.entries[i].source : "-");
         rv_runtime_close(&rt);
         return 0;
 }
@@ -61,8 +62,8 @@ static void read_view(const char *file, struct rv_runtime *rt)
         if (!f)
                 die(file, strerror(errno));
         while (rt->n_entries < RV_N_ELEMENTS(entries) && fscanf(f, "%d %4095s %4095s", &kind, path, source) == 3)
-                entries[rt->n_entries++] = (struct rv_view_entry){ (enum rv_view_kind)kind, strdup(path),
-                        strdup(source) };
+                entries[rt->n_entries++] = (struct rv_view_entry){ .kind = (enum rv_view_kind)kind, .path = strdup(path),
+                        .source = strdup(source) };
         fclose(f);
         rt->entries = entries;
 }
