@@ -62,8 +62,9 @@ static void read_view(const char *file, struct rv_runtime *rt)
         if (!f)
                 die(file, strerror(errno));
         while (rt->n_entries < RV_N_ELEMENTS(entries) && fscanf(f, "%d %4095s %4095s", &kind, path, source) == 3)
-                entries[rt->n_entries++] = (struct rv_view_entry){ .kind = (enum rv_view_kind)kind, .path = strdup(path),
-                        .source = strdup(source) };
+                entries[rt->n_entries++] = (struct rv_view_entry){
+                        .kind = (enum rv_view_kind)kind, .path = strdup(path), .source = strdup(source)
+                };
         fclose(f);
         rt->entries = entries;
 }
