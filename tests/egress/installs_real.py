@@ -10,10 +10,9 @@ import os
 import subprocess
 import sys
 import tempfile
-import traceback
 
 from through import reeve
-from world import PYTHON
+from world import PYTHON, run_tests
 
 
 def hosts_of(language):
@@ -59,17 +58,7 @@ def main():
     if os.geteuid() != 0 or not is_reached_from_outside():
         print("needs root, and the registries of this machine's pip")
         sys.exit(77)
-    failed = 0
-    for n, test in enumerate((test_pip, test_npm), 1):
-        try:
-            test()
-            print(f"ok {n} {test.__name__[5:]}", flush=True)
-        except Exception:
-            failed += 1
-            print("".join("# " + line + "\n" for line in traceback.format_exc().splitlines()), end="")
-            print(f"not ok {n} {test.__name__[5:]}", flush=True)
-    print("1..2")
-    sys.exit(1 if failed else 0)
+    sys.exit(run_tests(globals()))
 
 
 if __name__ == "__main__":

@@ -449,12 +449,9 @@ def enter():
             sys.exit(subprocess.run([DRIVE, "world", f.name, PYTHON, *sys.argv], env={**os.environ, "EGRESS_WORLD": "1"}, check=False).returncode)
 
 
-def main(names):
-    """Runs setup() and the functions test_* of a test program's globals(), in the world."""
-    enter()
-    wanted, failed, n = sys.argv[3:], 0, 0
-    names["setup"]()
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+def run_tests(names, wanted=()):
+    """Runs the functions test_* of a test program's globals(); an exit status."""
+    failed, n = 0, 0
     for name, test in list(names.items()):
         if not name.startswith("test_") or (wanted and not any(w in name for w in wanted)):
             continue
@@ -467,8 +464,17 @@ def main(names):
             failed += 1
             print("".join("# " + line + "\n" for line in traceback.format_exc().splitlines()), end="")
             print(f"not ok {n} {name[5:]}", flush=True)
+    print(f"1..{n}", flush=True)
+    return 1 if failed else 0
+
+
+def main(names):
+    """Runs setup() and the tests of a test program's globals(), in the world."""
+    enter()
+    names["setup"]()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    status = run_tests(names, sys.argv[3:])
     for gate in _shared:
         gate.close()
-    print(f"1..{n}", flush=True)
     atexit._run_exitfuncs()                          # threads that wait for clients do not end
-    os._exit(1 if failed else 0)
+    os._exit(status)
