@@ -1,5 +1,6 @@
 #include "package/registry_private.h"
 
+#include "base/buf.h"
 #include "base/fd.h"
 
 #include <fcntl.h>
@@ -26,7 +27,7 @@ struct reading {
         char key[64];                /* the last */
         size_t indentation;          /* of its line */
         bool is_more;                /* `take` gets more of the same key */
-        char extra[2048];            /* pip's further indexes */
+        struct rv_buf extra;         /* pip's further indexes */
         void (*take)(struct reading *reading, const char *key, const char *value);
 };
 
@@ -111,24 +112,22 @@ static void take_environments_proxy(struct rv_registry *r, const struct rv_regis
 /* A later file's list is in place of an earlier one's. */
 static void take_pip_extra(struct reading *reading, const char *value)
 {
-        size_t n = reading->is_more ? strlen(reading->extra) : 0;
-
-        snprintf(reading->extra + n, sizeof(reading->extra) - n, "%s%s", n ? " " : "", value);
+        if (!reading->is_more)
+                reading->extra.size = 0;
+        rv_buf_printf(&reading->extra, " %s", value);
 }
 
 /* Each is one more host, and one more address for pip inside a run. */
 static void keep_pip_extra(struct rv_registry *r, char *list)
 {
-        char text[sizeof(((struct reading *)NULL)->extra)] = "";
+        _cleanup_(rv_buf_fini) struct rv_buf text = { 0 };
         const char *url, *plain;
 
-        while ((url = strsep(&list, " \t\r")) != NULL) {
-                size_t n = strlen(text);
-
+        while ((url = strsep(&list, " \t\r")) != NULL)
                 if (*url && rv_registry_add_url(r, url, &plain) == 0)
-                        snprintf(text + n, sizeof(text) - n, "%s%s", n ? " " : "", plain);
-        }
-        set(r, &r->extra_index, text);
+                        rv_buf_printf(&text, "%s%s", text.size ? " " : "", plain);
+        if (text.size && rv_buf_error(&text) == 0)
+                set(r, &r->extra_index, text.data);
 }
 
 /* pip's own setting holds for every host. */
@@ -210,7 +209,9 @@ void rv__registry_read_pip(struct rv_registry *r, const struct rv_registry_view 
         for (size_t i = 0; i < RV_N_ELEMENTS(variables); i++)
                 if (get(view, variables[i][0]))
                         take_pip_setting(&reading, variables[i][1], get(view, variables[i][0]));
-        keep_pip_extra(r, reading.extra);
+        if (rv_buf_error(&reading.extra) == 0)
+                keep_pip_extra(r, reading.extra.data);
+        rv_buf_fini(&reading.extra);
 }
 
 /* ---- npm ---- */

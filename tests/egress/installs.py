@@ -73,6 +73,12 @@ def ended(outcome, *lines):
     return outcome
 
 
+def refused_elsewhere(outcome, *lines):
+    """It asked for another registry, and got no further than its name."""
+    ended(outcome, *lines)
+    assert named(outcome) == [] and {d[0:5:4] for d in outcome.refused()} == {("elsewhere.example", "name")}, outcome.all["network"]
+
+
 def named(outcome):
     return sorted({(c["name"], c["port"]) for c in outcome.contacts})
 
@@ -89,8 +95,6 @@ NPM = """function npm(...a) {
 }
 """
 
-
-# ---- What is made here ----
 
 def test_pip():
     Index.seen.clear()
@@ -120,8 +124,7 @@ def test_pip_what_is_not_there():
 def test_pip_from_elsewhere_is_refused_soon():
     r = run("python", PIP + "import time\nt = time.monotonic()\nr = subprocess.run([sys.executable, '-m', 'pip', 'install', '-i', 'https://elsewhere.example/simple', 'tiny-thing'], capture_output=True)\n"
                             "print(r.returncode, time.monotonic() - t < 10)")
-    ended(r, "1 True")
-    assert named(r) == [] and {d[0:5:4] for d in r.refused()} == {("elsewhere.example", "name")}, r.all["network"]
+    refused_elsewhere(r, "1 True")
 
 
 def test_what_python_sees():
@@ -129,7 +132,7 @@ def test_what_python_sees():
                       "print(sorted(os.listdir(os.path.dirname(os.path.dirname(pip.__file__)))))\n"
                       "print([p for p in sys.path if p.startswith('/box/')], os.stat('/box/.local').st_uid == os.getuid())\n"
                       "print(json.dumps({k: v for k, v in os.environ.items() if k.startswith(('PIP_', 'npm_'))}))\n"
-                      "print(open(os.environ['PIP_CERT']).read() == open('/box/own.pem', 'w').write('') or 'BEGIN CERTIFICATE' in open(os.environ['PIP_CERT']).read())\n"
+                      "print(sha(open(os.environ['PIP_CERT'], 'rb').read()))\n"
                       "for m in ('apt', 'yaml', 'setuptools', 'wheel', 'six'):\n"
                       "    try: __import__(m); print(m)\n"
                       "    except ImportError: pass\n"
@@ -142,7 +145,9 @@ def test_what_python_sees():
     environment = json.loads(environment)
     assert environment["PIP_INDEX_URL"] == f"https://{PY[0]}:{PY[2]}/simple/" and environment["PIP_CERT"] == "/.reeve/ca.pem", environment
     assert environment["PIP_NO_INPUT"] == "0" and "npm_config_registry" not in environment, environment
-    assert trusted == "True" and rest in (["Read-only file system"], ["Permission denied"]), r.lines
+    with open(ca.path("ca.pem"), "rb") as f:
+        assert trusted == hashlib.sha256(f.read()).hexdigest(), trusted
+    assert rest in (["Read-only file system"], ["Permission denied"]), r.lines
 
 
 def test_npm():
@@ -161,8 +166,7 @@ def test_npm_what_is_not_there():
 def test_npm_from_elsewhere_is_refused_soon():
     r = run("javascript", "const t = Date.now(), r = child.spawnSync('npm', ['install', '--registry', 'https://elsewhere.example/', 'npad'], { encoding: 'utf8' });\n"
                           "console.log(r.status !== 0, Date.now() - t < 15000);")
-    ended(r, "true true")
-    assert named(r) == [] and {d[0:5:4] for d in r.refused()} == {("elsewhere.example", "name")}, r.all["network"]
+    refused_elsewhere(r, "true true")
 
 
 def test_what_node_sees():

@@ -189,6 +189,27 @@ static void every_place(void **state)
         }
 }
 
+/* An address that is cut would be another host's. */
+static void a_long_list(void **state)
+{
+        _cleanup_(rv_config_freep) struct rv_config *config = NULL;
+        _cleanup_(rv_registry_freep) struct rv_registry *r = NULL;
+        char list[8192] = "";
+        struct row row = { .env = { "PIP_EXTRA_INDEX_URL", list } };
+        struct rv_registry_view view = { .root = "/nonexistent", .get = get, .arg = &row };
+
+        (void)state;
+        for (int i = 0; i < RV_REGISTRY_HOSTS_MAX; i++)
+                snprintf(list + strlen(list), sizeof(list) - strlen(list), "https://h%02d.registry.example/a/path/that/makes/the/list/long/enough/to/be/cut/somewhere ", i);
+        assert_int_equal(rv_config_parse("", 0, "/t.yaml", &config, NULL), 0);
+        assert_int_equal(rv_registry_find(config, &config->tenants[0], PY, &view, &r), 0);
+        assert_int_equal(r->n_hosts, RV_REGISTRY_HOSTS_MAX);
+        for (int i = 0; i < RV_REGISTRY_HOSTS_MAX; i++)
+                assert_int_equal(strlen(r->hosts[i].host), strlen("h00.registry.example"));
+        list[strlen(list) - 1] = 0;
+        assert_string_equal(r->extra_index, list);
+}
+
 static const struct {
         const char *name, *text, *hosts;
         size_t n_links;
@@ -275,6 +296,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(every_place),
+                cmocka_unit_test(a_long_list),
                 cmocka_unit_test(every_page),
                 cmocka_unit_test_setup_teardown(kept_answers, tmp_make, tmp_remove),
         };

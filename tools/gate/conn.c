@@ -379,11 +379,12 @@ static void drain(struct conn *conn)
 
 static bool is_due(const struct conn *conn, uint64_t now)
 {
-        bool is_due = conn->run->drain_ms && (!conn->is_drained || now >= conn->run->drain_ms);
-
+        if (conn->run->drain_ms && (!conn->is_drained || now >= conn->run->drain_ms))
+                return true;
         for (int i = 0; i < DUE_MAX_; i++)
-                is_due = is_due || (conn->due_ms[i] && conn->due_ms[i] <= now);
-        return is_due;
+                if (conn->due_ms[i] && conn->due_ms[i] <= now)
+                        return true;
+        return false;
 }
 
 static void do_what_is_due(struct conn *conn, uint64_t now)
