@@ -1,7 +1,6 @@
-#include "policy/decide.h"
+#include "policy/decide_private.h"
 
-#include "policy/policy.h"
-#include "policy/verdict.h"
+#include "policy/facts.h"
 
 #include <lauxlib.h>
 #include <stdio.h>
@@ -9,21 +8,7 @@
 
 static const char *const codes[_RV_SECTION_MAX] = { "package_denied", "network_denied", "idempotency_required", "backend_denied" };
 
-struct judging {
-        struct rv_engine engine;
-        const json_t *facts, *request;
-        struct rv_verdict verdict;
-};
-
-/* What a section's rules said of one item. `rule` NULL: the default. */
-struct judgement {
-        enum rv_engine_fault fault;
-        const struct rv_rule *rule;
-        enum rv_verdict_kind verdict;
-        const char *text;
-};
-
-static enum rv_engine_fault test_rule(struct judging *j, const struct rv_rule *rule, enum rv_fact_set set,
+static enum rv_engine_fault test_rule(struct rv__judging *j, const struct rv_rule *rule, enum rv_fact_set set,
         const json_t *item, bool *ret)
 {
         enum rv_engine_fault fault = rv_match_test(&j->engine, rule, item, ret);
@@ -33,8 +18,7 @@ static enum rv_engine_fault test_rule(struct judging *j, const struct rv_rule *r
         return rv_engine_call_when(&j->engine, rule->when_ref, set, item, &rule->place, ret);
 }
 
-/* First match wins. A fault carries the rule that it happened in. */
-static struct judgement judge(struct judging *j, enum rv_section section, const json_t *item)
+struct rv__judgement rv__judge(struct rv__judging *j, enum rv_section section, const json_t *item)
 {
         const struct rv_section_rules *s = &j->engine.policy->sections[section];
 
@@ -45,15 +29,14 @@ static struct judgement judge(struct judging *j, enum rv_section section, const 
                 enum rv_engine_fault fault = test_rule(j, rule, rv_section_facts[section], item, &is_match);
 
                 if (fault != RV_ENGINE_FINE)
-                        return (struct judgement){ .fault = fault, .rule = rule };
+                        return (struct rv__judgement){ .fault = fault, .rule = rule };
                 if (is_match)
-                        return (struct judgement){ .rule = rule, .verdict = rule->verdict, .text = rule->text };
+                        return (struct rv__judgement){ .rule = rule, .verdict = rule->verdict, .text = rule->text };
         }
-        return (struct judgement){ .verdict = s->otherwise, .text = s->otherwise_use };
+        return (struct rv__judgement){ .verdict = s->otherwise, .text = s->otherwise_use };
 }
 
-/* The finding of a judgement without a denial's parts. */
-static struct rv_finding finding_of(const struct judging *j, enum rv_section section, const struct judgement *g)
+struct rv_finding rv__judge_finding(const struct rv__judging *j, enum rv_section section, const struct rv__judgement *g)
 {
         const struct rv_engine_place *place = g->rule ? &g->rule->place : &j->engine.policy->place;
 
@@ -64,10 +47,10 @@ static struct rv_finding finding_of(const struct judging *j, enum rv_section sec
 }
 
 /* Adds the denial, if it is one. @otherwise is the message where a rule has no text of its own. */
-static bool deny_if(struct judging *j, enum rv_section section, const struct judgement *g, const char *item,
+static bool deny_if(struct rv__judging *j, enum rv_section section, const struct rv__judgement *g, const char *item,
         const char *path, const char *otherwise)
 {
-        struct rv_finding f = finding_of(j, section, g);
+        struct rv_finding f = rv__judge_finding(j, section, g);
 
         f.item = item;
         f.path = path;
@@ -86,20 +69,33 @@ static bool deny_if(struct judging *j, enum rv_section section, const struct jud
         return true;
 }
 
-static const char *pointer_of(const struct judging *j, const char *member, size_t index, const char *otherwise)
+static const char *pointer_of(const struct rv__judging *j, const char *member, size_t index, const char *otherwise)
 {
         const char *s = json_string_value(json_array_get(json_object_get(json_object_get(j->facts, "pointers"), member), index));
 
         return s ? s : otherwise;
 }
 
-/* After this nothing can be judged any more: no next instruction would run. */
-static bool is_over(const struct judging *j)
+bool rv__judge_is_over(const struct rv__judging *j)
 {
         return j->engine.is_spent || j->engine.fault == RV_ENGINE_HOST;
 }
 
-static void judge_packages(struct judging *j)
+json_t *rv__judge_oblige(json_t *entry, const struct rv_rule *rule)
+{
+        const struct rv_obligations *o = &rule->obliges;
+
+        if ((o->pin && json_object_set_new(entry, "pin", json_string(o->pin)) < 0) ||
+            (o->require_hash && json_object_set_new(entry, "require_hash", json_true()) < 0) ||
+            (o->newest_published_s && json_object_set_new(entry, "newest_published_s", json_integer(o->newest_published_s)) < 0) ||
+            (o->allow_source_build && json_object_set_new(entry, "allow_source_build", json_true()) < 0)) {
+                json_decref(entry);
+                return NULL;
+        }
+        return entry;
+}
+
+static void judge_packages(struct rv__judging *j)
 {
         const json_t *packages = json_object_get(j->facts, "packages"), *item;
         char message[400];
@@ -107,24 +103,27 @@ static void judge_packages(struct judging *j)
 
         json_array_foreach((json_t *)packages, i, item) {
                 const char *name = rv_json_get_string(item, "name", ""), *requested = rv_json_get_string(item, "requested", "");
-                struct judgement g = judge(j, RV_SECTION_PACKAGES, item);
-                struct rv_finding f = finding_of(j, RV_SECTION_PACKAGES, &g);
+                struct rv__judgement g = rv__judge(j, RV_SECTION_PACKAGES, item);
+                struct rv_finding f = rv__judge_finding(j, RV_SECTION_PACKAGES, &g);
                 const char *effect = "allow";
+                json_t *entry;
 
                 snprintf(message, sizeof(message), "no rule of section packages allows %.214s, and the section's default is to deny", name);
                 if (deny_if(j, RV_SECTION_PACKAGES, &g, name, pointer_of(j, "packages", i, "/packages"), message))
                         effect = "deny";
                 else if (g.fault == RV_ENGINE_UNDECIDED)
                         effect = "undecided";
-                rv_verdict_add(&j->verdict, j->verdict.packages,
-                        json_pack("{s:s, s:s, s:s}", "item", name, "requested", requested, "effect", effect), &f);
-                if (is_over(j))
+                entry = json_pack("{s:s, s:s, s:s}", "item", name, "requested", requested, "effect", effect);
+                if (g.rule && strcmp(effect, "allow") == 0)
+                        entry = rv__judge_oblige(entry, g.rule);
+                rv_verdict_add(&j->verdict, j->verdict.packages, entry, &f);
+                if (rv__judge_is_over(j))
                         return;
         }
 }
 
 /* The entry of an item that is allowed, with what its rule obliges it to. */
-static json_t *make_network_entry(const struct judgement *g, const char *domain, bool is_denied)
+static json_t *make_network_entry(const struct rv__judgement *g, const char *domain, bool is_denied)
 {
         json_t *entry = json_pack("{s:s, s:s}", "item", domain, "effect", is_denied ? "deny" : "allow"), *ports;
 
@@ -139,7 +138,7 @@ static json_t *make_network_entry(const struct judgement *g, const char *domain,
         return entry;
 }
 
-static void judge_network(struct judging *j)
+static void judge_network(struct rv__judging *j)
 {
         const json_t *network = json_object_get(j->facts, "network"), *item;
         char message[400];
@@ -147,24 +146,24 @@ static void judge_network(struct judging *j)
 
         json_array_foreach((json_t *)network, i, item) {
                 const char *domain = rv_json_get_string(item, "domain", "");
-                struct judgement g = judge(j, RV_SECTION_NETWORK, item);
-                struct rv_finding f = finding_of(j, RV_SECTION_NETWORK, &g);
+                struct rv__judgement g = rv__judge(j, RV_SECTION_NETWORK, item);
+                struct rv_finding f = rv__judge_finding(j, RV_SECTION_NETWORK, &g);
                 bool is_denied;
 
                 snprintf(message, sizeof(message), "no rule of section network allows %s%.253s, and the section's default is to deny",
                         *domain ? "" : "mode ", *domain ? domain : rv_json_get_string(item, "mode", ""));
                 is_denied = deny_if(j, RV_SECTION_NETWORK, &g, domain, pointer_of(j, "network", i, "/network/mode"), message);
                 rv_verdict_add(&j->verdict, j->verdict.network, make_network_entry(&g, domain, is_denied), &f);
-                if (is_over(j))
+                if (rv__judge_is_over(j))
                         return;
         }
 }
 
-static void judge_idempotency(struct judging *j)
+static void judge_idempotency(struct rv__judging *j)
 {
         const json_t *item = json_object_get(j->facts, "idempotency");
-        struct judgement g = judge(j, RV_SECTION_IDEMPOTENCY, item);
-        struct rv_finding f = finding_of(j, RV_SECTION_IDEMPOTENCY, &g);
+        struct rv__judgement g = rv__judge(j, RV_SECTION_IDEMPOTENCY, item);
+        struct rv_finding f = rv__judge_finding(j, RV_SECTION_IDEMPOTENCY, &g);
         bool is_required = g.fault == RV_ENGINE_FINE && g.verdict == RV_VERDICT_REQUIRE_KEY;
 
         if (is_required && !json_is_true(json_object_get(item, "key_given"))) {
@@ -181,10 +180,10 @@ static void judge_idempotency(struct judging *j)
         rv_verdict_set(&j->verdict, "idempotency", json_pack("{s:b}", "require_key", (int)is_required), &f);
 }
 
-static void judge_backend(struct judging *j)
+static void judge_backend(struct rv__judging *j)
 {
-        struct judgement g = judge(j, RV_SECTION_BACKEND, json_object_get(j->facts, "backend"));
-        struct rv_finding f = finding_of(j, RV_SECTION_BACKEND, &g);
+        struct rv__judgement g = rv__judge(j, RV_SECTION_BACKEND, json_object_get(j->facts, "backend"));
+        struct rv_finding f = rv__judge_finding(j, RV_SECTION_BACKEND, &g);
         bool is_denied = deny_if(j, RV_SECTION_BACKEND, &g, "", "", "");
 
         rv_verdict_set(&j->verdict, "backend",
@@ -192,7 +191,7 @@ static void judge_backend(struct judging *j)
 }
 
 /* Where a section was not reached: that it is there spares readers a case. */
-static void fill_sections(struct judging *j)
+static void fill_sections(struct rv__judging *j)
 {
         struct rv_finding none = { .rule = "", .file = "", .line = 0 };
 
@@ -202,7 +201,7 @@ static void fill_sections(struct judging *j)
                 rv_verdict_set(&j->verdict, "backend", json_pack("{s:s, s:s}", "effect", "deny", "use", ""), &none);
 }
 
-static void judge_limits(struct judging *j)
+static void judge_limits(struct rv__judging *j)
 {
         const struct rv_policy *policy = j->engine.policy;
         json_t *limits = json_object();
@@ -214,7 +213,7 @@ static void judge_limits(struct judging *j)
 
                 if (policy && policy->limits[i].has_deny_above && value > policy->limits[i].deny_above) {
                         struct rv_finding f = { "limits", "limit_denied", "deny_above", name, path, message,
-                                policy->place.file, policy->place.line };
+                                policy->place.file, policy->place.line, NULL };
 
                         snprintf(path, sizeof(path), "/%s", name);
                         snprintf(message, sizeof(message), "%s %lld is above %lld, the most that policy lets pass", name,
@@ -229,18 +228,18 @@ static void judge_limits(struct judging *j)
         rv_verdict_set(&j->verdict, "limits", limits, NULL);
 }
 
-static void judge_sections(struct judging *j)
+static void judge_sections(struct rv__judging *j)
 {
-        static void (*const sections[])(struct judging *) = { judge_packages, judge_network, judge_idempotency,
+        static void (*const sections[])(struct rv__judging *) = { judge_packages, judge_network, judge_idempotency,
                 judge_backend };
 
-        for (size_t i = 0; i < RV_N_ELEMENTS(sections) && !is_over(j); i++)
+        for (size_t i = 0; i < RV_N_ELEMENTS(sections) && !rv__judge_is_over(j); i++)
                 sections[i](j);
 }
 
-static void load(struct judging *j)
+static void load(struct rv__judging *j)
 {
-        struct rv_finding f = { "policy", "policy_error", "", "", "", j->engine.message, j->engine.place.file, 0 };
+        struct rv_finding f = { "policy", "policy_error", "", "", "", j->engine.message, j->engine.place.file, 0, NULL };
 
         if (rv_engine_load(&j->engine) == RV_ENGINE_FINE)
                 return;
@@ -255,27 +254,49 @@ int rv_policy_decide(const struct rv_bundle *bundle, const json_t *facts, json_t
         return rv_policy_decide_noting(bundle, facts, &notes, ret);
 }
 
+/* The other verdicts of the request stand as they were: only the packages are judged anew. */
+static void judge_resolved(struct rv__judging *j)
+{
+        rv_verdict_begin_packages(&j->verdict);
+        load(j);
+        if (j->engine.policy)
+                rv__judge_closure(j);
+}
+
+static void judge_requested(struct rv__judging *j)
+{
+        rv_verdict_begin(&j->verdict);
+        load(j);
+        if (j->engine.policy)
+                judge_sections(j);
+        fill_sections(j);
+        judge_limits(j);
+}
+
 int rv_policy_decide_noting(const struct rv_bundle *bundle, const json_t *facts, struct rv_policy_notes *ret_notes,
         json_t **ret)
 {
-        struct judging j = { .facts = facts, .request = json_object_get(facts, "request") };
+        struct rv__judging j = { .facts = facts, .request = json_object_get(facts, "request") };
+        bool is_resolved = rv_facts_is_resolved(facts);
         int r;
 
         if (!json_is_object(j.request) || !json_is_array(json_object_get(facts, "packages")) ||
-                json_array_size(json_object_get(facts, "network")) == 0)
+                (!is_resolved && json_array_size(json_object_get(facts, "network")) == 0))
                 return rv_raise(-EINVAL);
         r = rv_engine_init(&j.engine, bundle, facts);
         if (r < 0)
                 return rv_trace(r);
-        rv_verdict_begin(&j.verdict);
-        load(&j);
-        if (j.engine.policy)
-                judge_sections(&j);
-        fill_sections(&j);
-        judge_limits(&j);
+        if (is_resolved)
+                judge_resolved(&j);
+        else
+                judge_requested(&j);
         r = j.engine.fault == RV_ENGINE_HOST ? rv_raise(-ENOMEM) : rv_verdict_end(&j.verdict, ret);
         if (r == 0)
-                *ret_notes = (struct rv_policy_notes){ .lacking = j.engine.lacking };
+                *ret_notes = (struct rv_policy_notes){
+                        .lacking = j.engine.lacking,
+                        .lacking_package = rv_json_get_string(j.engine.lacking_of, "name", NULL),
+                        .lacking_version = rv_json_get_string(j.engine.lacking_of, "version", NULL),
+                };
         rv_verdict_fini(&j.verdict);
         rv_engine_fini(&j.engine);
         return rv_trace(r);

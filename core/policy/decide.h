@@ -25,6 +25,18 @@
  * a whole). `backend.use` is a backend's name, "tenant", or "" when denied. `limits` are the request's, lowered
  * where policy says so. A package is `undecided` when a rule read what is known only after resolving; that is
  * no denial. `ports` is there where the rule that allows has the obligation: ascending, the only ports of that item.
+ * An entry of `packages` that a rule allows has that rule's obligations: `pin` (a version), `require_hash` (true),
+ * `newest_published_s`, `allow_source_build` (true), each only where the rule has it (obligations.h gathers them).
+ *
+ * On facts of stage `resolved` only the packages are judged, and the verdict has nothing of the other sections:
+ *
+ *     { "effect", "code", "reason", "denials": as above,
+ *       "packages": [ { item, version, requested, effect: "allow" | "deny", rule, file, line, obligations…, unmet: ["pin"]? } ] }
+ *
+ * `path` of the reason is then the list of names from a package that was asked for to the denied one. What a rule
+ * obliges to and the closure does not satisfy is a denial by that rule and named in `unmet`; `newest_published` acts on
+ * every package, the strictest of all those of rules that let one through. A fact that is read and missing is an error
+ * like others, and told in the notes.
  *
  * An error in a rule is a denial of its item with code `policy_error`, and the other items are still judged. An
  * error in loading, and a spent budget anywhere, end the evaluation: what was not judged is left out of
@@ -49,14 +61,18 @@ int rv_policy_decide(const struct rv_bundle *bundle, const json_t *facts, json_t
 
 /* What a verdict does not say about how it came about. */
 struct rv_policy_notes {
-        const char *lacking;   /* a fact that was read, is one (fact_names.h), and is missing in the facts; or NULL */
+        const char *lacking;           /* the first fact that was read, is one (fact_names.h), and is missing; or NULL */
+        const char *lacking_package;   /* its package's name and version; NULL where it is no package's, or not known. In the facts */
+        const char *lacking_version;
 };
 
 /**
  * rv_policy_decide_noting() - judge, and say what the judging met
- * @ret_notes: set with the verdict, of constant data
+ * @ret_notes: set with the verdict; of constant data, and of @facts
  *
- * The facts of rv_facts_build() lack nothing that their stage can know; those of an older record may.
+ * The facts of rv_facts_build() lack nothing that their stage can know; those of an older record may, and those of
+ * stage `resolved` what no registry told. That is a denial (policy_error): who decides by it knows from the notes that
+ * the fact, and not the policy, is at fault.
  *
  * Context:   as rv_policy_decide()
  * Ownership: as rv_policy_decide()

@@ -92,6 +92,14 @@ static void on_count(lua_State *L, lua_Debug *ar)
         rv_engine_charge(L, COUNT_STEP);
 }
 
+void rv_engine_lacks(struct rv_engine *e, const char *fact, const json_t *item)
+{
+        if (e->lacking)
+                return;
+        e->lacking = fact;
+        e->lacking_of = item;
+}
+
 bool rv_engine_spend(struct rv_engine *e, size_t units)
 {
         e->units += units;

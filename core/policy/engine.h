@@ -82,6 +82,7 @@ struct rv_engine {
         const char *memory_cause;
         bool is_host_out, is_spent;
         const char *lacking;              /* the first fact that was read and is in the tables, but not in the facts */
+        const json_t *lacking_of;         /* of which item */
 
         rv_engine_finding *finding;       /* NULL: the first fault raises */
         void *finding_data;
@@ -142,6 +143,9 @@ static inline struct rv_engine *rv_engine_of(lua_State *L)
 {
         return *(struct rv_engine **)lua_getextraspace(L);
 }
+
+/** rv_engine_lacks() - note that @fact of @item was read and is missing, if it is the first. Context: any. Ownership: borrows; both outlive the engine. Return: none */
+void rv_engine_lacks(struct rv_engine *e, const char *fact, const json_t *item);
 
 /** rv_engine_spend() - count @units of work outside the state. Context: not inside Lua. Ownership: none. Return: false when the budget is spent: e->fault is set */
 bool rv_engine_spend(struct rv_engine *e, size_t units);

@@ -90,3 +90,10 @@ const char *rv_fact_list(enum rv_fact_set set, char *ret, size_t n)
                 at += (size_t)snprintf(ret + at, n - at, "%s%s", i ? ", " : "", t->facts[i].name);
         return ret;
 }
+
+const char *rv_fact_describe_lack(const char *fact, const json_t *item, char *ret, size_t n)
+{
+        snprintf(ret, n, "'%s' of %.214s %.80s is not known: the registry does not tell it", fact, rv_json_get_string(item, "name", "a package"),
+                rv_json_get_string(item, "version", ""));
+        return ret;
+}

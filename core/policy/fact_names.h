@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "base/rv.h"
+#include "base/json.h"
 
 enum rv_fact_set {
         RV_FACTS_PACKAGE,
@@ -48,3 +48,6 @@ const struct rv_fact *rv_fact_find(enum rv_fact_set set, const char *name);
 
 /** rv_fact_list() - the names of @set for a message, "a, b, c". Context: any. Ownership: borrows; @ret has @n bytes. Return: @ret */
 const char *rv_fact_list(enum rv_fact_set set, char *ret, size_t n);
+
+/** rv_fact_describe_lack() - a message: @fact of the package @item is not known. Context: any. Ownership: borrows; @ret has @n bytes. Return: @ret */
+const char *rv_fact_describe_lack(const char *fact, const json_t *item, char *ret, size_t n);

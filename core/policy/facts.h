@@ -16,6 +16,17 @@
  * `pointers` has, for each entry of `packages` and `network`, the JSON pointer to the member of the request
  * that it came from; policy cannot read it. `all_pinned` of no package at all is true. The value is plain
  * jansson data of the caller's; building it needs no more than the request. One thread at a time.
+ *
+ * At stage `resolved` they are of what would be installed, the packages of a lock:
+ *
+ *     { "stage": "resolved",
+ *       "request":  as above, `now` is the time of the second judging,
+ *       "packages": [ { all facts of a package; one that is not known is absent } ],   by name, then by text asked for, then as in the lock
+ *       "pointers": { "packages": [ [pointers to the members of the request that asked for it] ],
+ *                     "paths":    [ [names, from a package that was asked for to this one] ] },
+ *       "evidence": { "registry_hash": [bool] } }    for each package: did the registry itself tell its hash?
+ *
+ * Policy cannot read `pointers` and `evidence`: denials are told and obligations checked by them.
  */
 #pragma once
 
@@ -39,3 +50,21 @@ struct rv_facts_tenant {
  */
 int rv_facts_build(const struct rv_request *request, const struct rv_facts_tenant *tenant, const char *principal,
         int64_t now_s, json_t **ret);
+
+/**
+ * rv_facts_resolve() - the facts of stage `resolved`
+ * @requested_facts: of rv_facts_build()
+ * @lock:            reeve.lock/1: `packages`, each with the facts' names, `path` and `registry_hash`
+ * @now_s:           Unix seconds; ages are whole days down from it, never negative
+ * @ret:             untouched on failure
+ *
+ * `requested` and the pointers of a package are empty unless the lock says that it is `direct`.
+ *
+ * Context:   any thread
+ * Ownership: borrows; a new reference to the caller, which shares values with @lock
+ * Return:    0; -EINVAL these are no facts, the lock is of another language, or has no packages with names; -ENOMEM
+ */
+int rv_facts_resolve(const json_t *requested_facts, const json_t *lock, int64_t now_s, json_t **ret);
+
+/** rv_facts_is_resolved() - Context: any. Ownership: borrows. Return: are these facts of stage `resolved`? */
+bool rv_facts_is_resolved(const json_t *facts);

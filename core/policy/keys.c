@@ -74,9 +74,19 @@ static size_t collect_view(lua_State *L, const struct rv_view *view, struct key 
 /* Iterating a package's facts reads all of them, those that are not known yet too. */
 static void check_record(lua_State *L, const struct rv_view *view)
 {
-        if (view->kind == RV_VIEW_RECORD && view->set == RV_FACTS_PACKAGE &&
-                strcmp(rv_json_get_string(view->value, "stage", ""), "resolved") != 0)
+        const struct rv_fact_table *t = &rv_fact_tables[RV_FACTS_PACKAGE];
+        char text[400];
+
+        if (view->kind != RV_VIEW_RECORD || view->set != RV_FACTS_PACKAGE)
+                return;
+        if (strcmp(rv_json_get_string(view->value, "stage", ""), "resolved") != 0)
                 rv_engine_undecided(L);
+        for (size_t i = 0; i < t->n_facts; i++) {
+                if (!t->facts[i].is_resolved_only || json_object_get(view->value, t->facts[i].name))
+                        continue;
+                rv_engine_lacks(rv_engine_of(L), t->facts[i].name, view->value);
+                rv_engine_raise(L, "%s", rv_fact_describe_lack(t->facts[i].name, view->value, text, sizeof(text)));
+        }
 }
 
 size_t rv_keys_push(lua_State *L, int table)

@@ -287,9 +287,11 @@ static enum rv_engine_fault test_condition(struct rv_engine *e, const struct rv_
                 e->place = rule->place;
                 if (c->fact->is_resolved_only && strcmp(rv_json_get_string(item, "stage", ""), "resolved") != 0)
                         return e->fault = RV_ENGINE_UNDECIDED;
-                if (!e->lacking)
-                        e->lacking = c->fact->name;
-                snprintf(e->message, sizeof(e->message), "the facts have no '%s'", c->name);
+                rv_engine_lacks(e, c->fact->name, item);
+                if (c->fact->is_resolved_only)
+                        rv_fact_describe_lack(c->name, item, e->message, sizeof(e->message));
+                else
+                        snprintf(e->message, sizeof(e->message), "the facts have no '%s'", c->name);
                 return e->fault = RV_ENGINE_ERROR;
         }
         for (size_t i = 0; i < c->n_alternatives && r == 0; i++)

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "policy/engine.h"
+#include "policy/obligation.h"
 
 #define RV_RULE_ID_MAX 100       /* bytes */
 #define RV_RULE_TEXT_MAX 1000    /* bytes of a `deny` */
@@ -63,6 +64,7 @@ struct rv_rule {
         const char *text;             /* of `deny` and `use` */
         size_t n_ports;               /* of the obligation `ports`; 0: the rule has none */
         const uint16_t *ports;        /* ascending, no two alike */
+        struct rv_obligations obliges;
         bool is_placed, is_broken;    /* broken: reported already, where findings are collected */
 };
 

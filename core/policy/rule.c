@@ -21,10 +21,8 @@ enum field {
         _FIELD_MAX
 };
 static const char *const fields[_FIELD_MAX] = { "id", "match", "when", "allow", "deny", "require_key", "use", "ports" };
-static const char field_list[] = "id, match, when, allow, deny, require_key, use, ports";
-
-/* What section 4 of the design lets a rule attach, once there are packages to act on. */
-static const char *const obligations[] = { "pin", "require_hash", "newest_published", "allow_source_build" };
+static const char field_list[] =
+        "id, match, when, allow, deny, require_key, use, ports, pin, require_hash, newest_published, allow_source_build";
 
 struct rv_rule *rv_rule_test(lua_State *L, int index)
 {
@@ -38,14 +36,8 @@ static void check_field(lua_State *L, struct rv_rule *rule, const char *name)
         for (size_t i = 0; i < _FIELD_MAX; i++)
                 if (strcmp(name, fields[i]) == 0)
                         return;
-        for (size_t i = 0; i < RV_N_ELEMENTS(obligations); i++) {
-                if (strcmp(name, obligations[i]) != 0)
-                        continue;
-                FAULT("rule '%s': '%s' is refused: this build has no package support that could enforce it, and no "
-                      "obligation is ever ignored", rule->id, name);
-                return;
-        }
-        FAULT("rule '%s': unknown field '%.60s'; a rule has %s", rule->id, name, field_list);
+        if (!rv_obligation_is_field(name))
+                FAULT("rule '%s': unknown field '%.60s'; a rule has %s", rule->id, name, field_list);
 }
 
 static bool is_text(lua_State *L, int index, size_t max)
@@ -209,6 +201,8 @@ static void take_field(lua_State *L, struct rv_rule *rule, int anchor)
                 }
         } else if (field == FIELD_PORTS) {
                 take_ports(L, rule, anchor);
+        } else if (rv_obligation_is_field(name)) {
+                rv_obligation_take(L, rule, name, anchor);
         } else if (field > FIELD_WHEN && field < _FIELD_MAX) {
                 take_verdict(L, rule, field, anchor);
         }
@@ -272,4 +266,5 @@ void rv_rule_place(lua_State *L, struct rv_rule *rule, enum rv_section section)
         if (rule->n_ports && (section != RV_SECTION_NETWORK || rule->verdict != RV_VERDICT_ALLOW))
                 FAULT("rule '%s': `ports` belongs to a rule of section network that allows", rule->id);
         rv_match_place(L, rule, rv_section_facts[section]);
+        rv_obligation_place(L, rule, section == RV_SECTION_PACKAGES && rule->verdict == RV_VERDICT_ALLOW);
 }

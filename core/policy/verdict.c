@@ -41,15 +41,27 @@ static json_t *text(const char *s)
         return json_stringn_nocheck(clean, out);
 }
 
-void rv_verdict_begin(struct rv_verdict *v)
+static void begin(struct rv_verdict *v)
 {
-        *v = (struct rv_verdict){ .root = json_object(), .denials = json_array(), .packages = json_array(), .network = json_array() };
+        *v = (struct rv_verdict){ .root = json_object(), .denials = json_array(), .packages = json_array() };
         set(v, v->root, "effect", json_string("allow"));
         set(v, v->root, "code", json_string("ok"));
         set(v, v->root, "reason", json_null());
         set(v, v->root, "denials", v->denials);
         set(v, v->root, "packages", v->packages);
+}
+
+void rv_verdict_begin(struct rv_verdict *v)
+{
+        begin(v);
+        v->network = json_array();
         set(v, v->root, "network", v->network);
+}
+
+void rv_verdict_begin_packages(struct rv_verdict *v)
+{
+        begin(v);
+        v->has_path_lists = true;
 }
 
 void rv_verdict_fini(struct rv_verdict *v)
@@ -84,7 +96,10 @@ void rv_verdict_deny(struct rv_verdict *v, const struct rv_finding *f)
         reason = json_object();
         set_place(v, reason, f);
         set(v, reason, "item", text(f->item));
-        set(v, reason, "path", text(f->path));
+        if (v->has_path_lists)
+                set(v, reason, "path", f->names ? json_deep_copy(f->names) : json_array());
+        else
+                set(v, reason, "path", text(f->path));
         set(v, reason, "message", text(f->message));
         set(v, v->root, "reason", reason);
         set(v, v->root, "effect", json_string("deny"));
@@ -118,7 +133,7 @@ int rv_verdict_end(struct rv_verdict *v, json_t **ret)
 
 json_t *rv_policy_verdict_error(const char *message, const char *file, int line)
 {
-        struct rv_finding f = { "policy", "policy_error", "", "", "", message, file, line };
+        struct rv_finding f = { "policy", "policy_error", "", "", "", message, file, line, NULL };
         struct rv_verdict v;
         json_t *verdict = NULL;
 

@@ -11,7 +11,8 @@
 #include "base/json.h"
 
 struct rv_verdict {
-        json_t *root, *denials, *packages, *network;   /* root owns the others */
+        json_t *root, *denials, *packages, *network;   /* root owns the others; network NULL: only packages are judged */
+        bool has_path_lists;         /* reason.path is a list of names (stage `resolved`), not a pointer */
         bool is_failed;
 };
 
@@ -21,10 +22,13 @@ struct rv_finding {
         const char *rule, *item, *path, *message;
         const char *file;
         int line;
+        const json_t *names;          /* in place of `path`, where paths are lists; NULL: an empty one */
 };
 
 /** rv_verdict_begin() - an allow without reasons. Context: any. Ownership: rv_verdict_fini() releases. Return: none */
 void rv_verdict_begin(struct rv_verdict *v);
+/** rv_verdict_begin_packages() - the same at stage `resolved`: nothing but packages is judged, and paths are lists. Context: any. Ownership: as rv_verdict_begin(). Return: none */
+void rv_verdict_begin_packages(struct rv_verdict *v);
 /** rv_verdict_fini() - Context: any. Ownership: releases what was not handed on. Return: none */
 void rv_verdict_fini(struct rv_verdict *v);
 /** rv_verdict_deny() - add a denial; the first one is the reason. Context: any. Ownership: borrows. Return: none */

@@ -57,8 +57,10 @@ static int missing(lua_State *L, const struct rv_view *v, const char *name)
 
         if (fact && fact->is_resolved_only && strcmp(stage, "resolved") != 0)
                 return rv_engine_undecided(L);
-        if (fact && !rv_engine_of(L)->lacking)
-                rv_engine_of(L)->lacking = fact->name;
+        if (fact)
+                rv_engine_lacks(rv_engine_of(L), fact->name, v->value);
+        if (fact && fact->is_resolved_only)
+                return rv_engine_raise(L, "%s", rv_fact_describe_lack(name, v->value, names, sizeof(names)));
         return rv_engine_raise(L, "unknown fact '%.60s' of %s; there are %s", name, rv_fact_tables[v->set].title,
                 rv_fact_list(v->set, names, sizeof(names)));
 }

@@ -312,9 +312,6 @@ static void ill_formed(void **state)
                 { "a limit of nothing", "limits = { memory_mib = {} }, ", SIX, "policy_error", NULL, NULL, NULL, "says nothing" },
                 { "a limit that is no table", "limits = { memory_mib = 128 }, ", SIX, "policy_error", NULL, NULL, NULL, "limits.memory_mib is a table" },
                 { "limits with a default", "limits = { default = 1 }, ", SIX, "policy_error", NULL, NULL, NULL, "unknown limit 'default'" },
-                { "pin", PKG("match = {}, pin = '1.0'"), SIX, "policy_error", NULL, NULL, NULL, "'pin' is refused: this build has no package support" },
-                { "require_hash", PKG("match = {}, require_hash = true"), SIX, "policy_error", NULL, NULL, NULL, "'require_hash' is refused" },
-                { "newest_published", PKG("match = {}, newest_published = 'P7D'"), SIX, "policy_error", NULL, NULL, NULL, "'newest_published' is refused" },
                 { "ports that are none", NET("match = {}, ports = 443"), SIX, "policy_error", NULL, NULL, NULL, "`ports` is a list of 1 to 64 ports" },
                 { "no ports", NET("match = {}, ports = {}"), SIX, "policy_error", NULL, NULL, NULL, "`ports` is a list of 1 to 64 ports" },
                 { "ports by name", NET("match = {}, ports = { 443, https = 443 }"), SIX, "policy_error", NULL, NULL, NULL, "`ports` is a list of 1 to 64 ports" },
@@ -324,7 +321,6 @@ static void ill_formed(void **state)
                 { "a port with a fraction", NET("match = {}, ports = { 443.0 }"), SIX, "policy_error", NULL, NULL, NULL, "a port is a whole number from 1 to 65535" },
                 { "ports of a denial", NET("match = {}, ports = { 443 }"), SIX, "policy_error", NULL, NULL, NULL, "`ports` belongs to a rule of section network that allows" },
                 { "ports of a package", PKG("match = {}, ports = { 443 }"), SIX, "policy_error", NULL, NULL, NULL, "`ports` belongs to a rule of section network that allows" },
-                { "allow_source_build", PKG("match = {}, allow_source_build = true"), SIX, "policy_error", NULL, NULL, NULL, "'allow_source_build' is refused" },
         };
 
         RUN(rows);
