@@ -7,6 +7,7 @@
 #include <linux/close_range.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -69,14 +70,27 @@ static int open_pairs(struct run *r)
         return rv_trace(e);
 }
 
+/* Descriptor 3 may be one of those that are needed still: they make room. A failure shows in the program that has none. */
+static void give_third(int fd, int *exe_fd, int *report_fd, unsigned *n_fds)
+{
+        const int third = STDERR_FILENO + 1;
+
+        if (*exe_fd >= 0)
+                *exe_fd = fcntl(*exe_fd, F_DUPFD_CLOEXEC, third + 1);
+        *report_fd = fcntl(*report_fd, F_DUPFD_CLOEXEC, third + 1);
+        if (fd == third ? fcntl(third, F_SETFD, 0) == 0 : dup2(fd, third) == third)
+                *n_fds = (unsigned)third + 1;
+}
+
 /* Between fork and exec: only what may be called in a signal handler. */
 static _Noreturn void become(const struct run *r)
 {
         static char *const none[] = { NULL };
         const struct rv_child *c = r->child;
         char *const *argv = (char *const *)c->argv, *const *envp = c->envp ? (char *const *)c->envp : none;
+        int exe_fd = c->exe_fd, report_fd = r->report[1], e;
+        unsigned n_fds = STDERR_FILENO + 1u;
         sigset_t empty;
-        int e;
 
         for (int i = 1; i < _NSIG; i++)
                 signal(i, SIG_DFL);
@@ -86,17 +100,19 @@ static _Noreturn void become(const struct run *r)
         prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
         if (chdir("/") == 0 && dup2(r->in[0], STDIN_FILENO) >= 0 && dup2(r->out[1], STDOUT_FILENO) >= 0 &&
             dup2(r->err[1], STDERR_FILENO) >= 0) {
+                if (c->third_fd > 0)
+                        give_third(c->third_fd, &exe_fd, &report_fd, &n_fds);
                 /* What this process's own caller left open is none of the program's business. */
-                if (syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC) < 0)
-                        for (int fd = 3; fd < 1024; fd++)
+                if (syscall(SYS_close_range, n_fds, ~0u, CLOSE_RANGE_CLOEXEC) < 0)
+                        for (int fd = (int)n_fds; fd < 1024; fd++)
                                 fcntl(fd, F_SETFD, FD_CLOEXEC);
-                if (c->exe_fd >= 0)
-                        fexecve(c->exe_fd, argv, envp);
+                if (exe_fd >= 0)
+                        fexecve(exe_fd, argv, envp);
                 else
                         execve(argv[0], argv, envp);
         }
         e = errno;
-        (void)!write(r->report[1], &e, sizeof(e));
+        (void)!write(report_fd, &e, sizeof(e));
         _exit(127);
 }
 
@@ -175,9 +191,14 @@ static int hear(int *fd, struct rv_buf *out, size_t max, bool is_strict)
 
 static int hear_both(struct run *r)
 {
+        struct rv_child *c = r->child;
         int more, e;
 
-        more = hear(&r->out[0], &r->child->out, r->child->out_max, true);
+        more = hear(&r->out[0], &c->out, c->out_max, true);
+        if (more > 0 && c->on_out) {
+                e = c->on_out(c->arg, &c->out);
+                more = e < 0 ? e : more;
+        }
         e = more < 0 ? more : hear(&r->err[0], &r->child->err, r->child->err_max, false);
         return e < 0 ? rv_trace(e) : e || more;
 }
@@ -189,6 +210,13 @@ static void hear_report(struct run *r)
         if (read(r->report[0], &e, sizeof(e)) == (ssize_t)sizeof(e))
                 r->exec_errno = e;
         r->report[0] = rv_close(r->report[0]);
+}
+
+static int wait_ms(const struct run *r, uint64_t now)
+{
+        uint64_t left = (r->child->deadline_us - now) / 1000 + 1;
+
+        return (int)RV_MIN(left, r->child->stop ? (uint64_t)RV_CHILD_STOP_MS : (uint64_t)60000);
 }
 
 /* Waits for something to happen, and sees to it. 1 it has ended; 0; -errno. */
@@ -203,7 +231,9 @@ static int step(struct run *r)
 
         if (now >= r->child->deadline_us)
                 return rv_raise(-ETIMEDOUT);
-        e = poll(fds, RV_N_ELEMENTS(fds), (int)RV_MIN((r->child->deadline_us - now) / 1000 + 1, (uint64_t)60000));
+        if (r->child->stop && atomic_load(r->child->stop))
+                return rv_raise(-ECANCELED);
+        e = poll(fds, RV_N_ELEMENTS(fds), wait_ms(r, now));
         if (e < 0 && errno != EINTR)
                 return rv_raise(-errno);
         if (e <= 0)
@@ -270,6 +300,8 @@ int rv_child_run(struct rv_child *c, struct rv_error *err)
                 e = rv_raise(-r.exec_errno);
         if (e == -ETIMEDOUT)
                 return rv_error_set(err, e, "%s took too long and was ended", c->argv[0]);
+        if (e == -ECANCELED && c->stop && atomic_load(c->stop))
+                return rv_error_set(err, e, "%s was ended, as was asked for", c->argv[0]);
         if (e == -EFBIG)
                 return rv_error_set(err, e, "%s said more than %zu bytes and was ended", c->argv[0], c->out_max);
         return e < 0 ? rv_error_set(err, rv_trace(e), "cannot run %s: %s", c->argv[0], strerror(-e)) : 0;

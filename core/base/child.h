@@ -3,7 +3,7 @@
  *
  *   fill in struct rv_child -> rv_child_run() -> look at what came of it -> rv_child_fini()
  *
- * The program gets three descriptors and nothing else of this process: its standard input is a pipe with the bytes
+ * The program gets three descriptors, and a fourth if one is named, and nothing else of this process: its standard input is a pipe with the bytes
  * given, then end of file; its standard output and error are pipes that are read up to a bound, or /dev/null. It is
  * the leader of a session of its own, in the directory `/`, with the signals' defaults, and with no more environment
  * than is given. Past the deadline it and its process group are killed, by pidfd, so never another process.
@@ -18,6 +18,8 @@
 
 #include <sys/uio.h>
 
+#define RV_CHILD_STOP_MS 50
+
 struct rv_child {
         int exe_fd;                      /* the program; -EBADF: argv[0] is its path */
         const char *const *argv;         /* ends with NULL */
@@ -26,6 +28,12 @@ struct rv_child {
         unsigned n_in;
         size_t out_max, err_max;         /* most bytes; 0: /dev/null */
         uint64_t deadline_us;            /* on rv_boot_us()'s clock */
+        int third_fd;                    /* it has it as descriptor 3; 0: none */
+        const _Atomic bool *stop;        /* looked at every RV_CHILD_STOP_MS; may be NULL */
+        /* May take bytes from the beginning of @out, so that out_max holds for what is left; a failure of it ends the
+         * program, and is returned. May be NULL. */
+        int (*on_out)(void *arg, struct rv_buf *out);
+        void *arg;
 
         /* What came of it. */
         struct rv_buf out;
@@ -42,8 +50,8 @@ struct rv_child {
  *
  * Context:   blocks until the program has ended or the deadline has passed
  * Ownership: borrows; what came of it is rv_child_fini()'s
- * Return:    0 it ended, see `status`; -ETIMEDOUT it was killed; -EFBIG it said more than out_max and was killed;
- *            -errno it could not be started
+ * Return:    0 it ended, see `status`; -ETIMEDOUT it was killed; -ECANCELED the same, as @c->stop asked; -EFBIG it said
+ *            more than out_max and was killed; on_out's; -errno it could not be started
  */
 int rv_child_run(struct rv_child *c, struct rv_error *err);
 

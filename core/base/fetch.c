@@ -1,4 +1,4 @@
-#include "base/fetch.h"
+#include "base/fetch_private.h"
 
 #include "base/child.h"
 #include "base/clock.h"
@@ -11,9 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define HELPER "reeve-fetch"
 #define GRACE_MS 1000u               /* the helper keeps its time itself; past this it hangs */
-#define COMPLAINT_BYTES_MAX ((size_t)1024)
 #define ANSWER_DEPTH_MAX 4u
 
 static const char *const code_names[_RV_FETCH_CODE_MAX] = {
@@ -32,7 +30,7 @@ const char *rv_fetch_code_name(enum rv_fetch_code code)
 
 int rv_fetch_find(int *ret_fd, struct rv_error *err)
 {
-        return rv_trace(rv_helper_find("fetch", HELPER, ret_fd, err));
+        return rv_trace(rv_helper_find("fetch", RV__FETCH_HELPER, ret_fd, err));
 }
 
 /* ---- What it is asked ---- */
@@ -47,17 +45,32 @@ static int set_number(json_t *line, const char *name, uint64_t value)
         return value && json_object_set_new(line, name, json_integer((json_int_t)value)) < 0 ? rv_raise(-ENOMEM) : 0;
 }
 
-static int write_line(const struct rv_fetch_request *q, char **ret)
+static int set_texts(json_t *line, const char *name, const char *const *values, size_t n)
 {
-        _cleanup_(rv_json_unrefp) json_t *line = json_pack("{s:s, s:s}", "id", "1", "method", q->method);
-        json_t *headers = json_array();
-        char *text;
-        int r = line && headers ? 0 : rv_raise(-ENOMEM);
+        json_t *list = n ? json_array() : NULL;
+        int r = list || !n ? 0 : rv_raise(-ENOMEM);
 
-        for (size_t i = 0; i < q->n_headers && r == 0; i++)
-                r = json_array_append_new(headers, json_string(q->headers[i])) < 0 ? rv_raise(-EINVAL) : 0;
-        if (json_object_set_new(line, "headers", headers) < 0 && r == 0)
+        for (size_t i = 0; i < n && r == 0; i++)
+                r = json_array_append_new(list, json_string(values[i])) < 0 ? rv_raise(-EINVAL) : 0;
+        if (r < 0) {
+                json_decref(list);
+                return rv_trace(r);
+        }
+        return list && json_object_set_new(line, name, list) < 0 ? rv_raise(-ENOMEM) : 0;
+}
+
+int rv__fetch_write_line(const struct rv_fetch_request *q, const char *id, const char *file, char **ret)
+{
+        _cleanup_(rv_json_unrefp) json_t *line = json_pack("{s:s, s:s}", "id", id, "method", q->method);
+        char *text;
+        int r = line ? set_texts(line, "headers", q->headers, q->n_headers) : rv_raise(-ENOMEM);
+
+        if (r == 0)
+                r = set_texts(line, "resolve", q->resolve, q->n_resolve);
+        if (r == 0 && q->is_public_only && json_object_set_new(line, "is_public_only", json_true()) < 0)
                 r = rv_raise(-ENOMEM);
+        if (r == 0)
+                r = set_text(line, "file", file);
         if (r == 0)
                 r = set_text(line, "url", q->url);
         if (r == 0)
@@ -81,9 +94,9 @@ static int write_line(const struct rv_fetch_request *q, char **ret)
 
 /* ---- What it answers ---- */
 
-static int fault(struct rv_error *err, const char *what)
+int rv__fetch_fault(struct rv_error *err, const char *what)
 {
-        return rv_error_set(err, rv_raise(-EPROTO), "the helper " HELPER " gave an answer that %s", what);
+        return rv_error_set(err, rv_raise(-EPROTO), "the helper " RV__FETCH_HELPER " gave an answer that %s", what);
 }
 
 static int read_error(const json_t *error, struct rv_fetch_answer *ret, struct rv_error *err)
@@ -97,7 +110,7 @@ static int read_error(const json_t *error, struct rv_fetch_answer *ret, struct r
                 rv_text_copy(ret->message, sizeof(ret->message), rv_json_get_string(error, "message", ""));
                 return 0;
         }
-        return fault(err, "has an unknown code");
+        return rv__fetch_fault(err, "has an unknown code");
 }
 
 static int read_headers(json_t *headers, struct rv_error *err)
@@ -106,10 +119,10 @@ static int read_headers(json_t *headers, struct rv_error *err)
         json_t *value;
 
         if (!json_is_object(headers))
-                return fault(err, "has no headers");
+                return rv__fetch_fault(err, "has no headers");
         json_object_foreach(headers, name, value)
                 if (!json_is_string(value))
-                        return fault(err, "has headers that are no texts");
+                        return rv__fetch_fault(err, "has headers that are no texts");
         return 0;
 }
 
@@ -121,10 +134,10 @@ static int read_success(const json_t *line, const char *body, size_t n, size_t m
         int r;
 
         if (!json_is_integer(status) || json_integer_value(status) < 100 || json_integer_value(status) > 999)
-                return fault(err, "has no status");
+                return rv__fetch_fault(err, "has no status");
         if (!json_is_integer(bytes) || json_integer_value(bytes) < 0 || (uint64_t)json_integer_value(bytes) != n ||
                 n > max_bytes)
-                return fault(err, "is longer or shorter than it says");
+                return rv__fetch_fault(err, "is longer or shorter than it says");
         r = read_headers(headers, err);
         if (r < 0)
                 return r;
@@ -146,18 +159,18 @@ int rv_fetch_answer_read(const char *text, size_t n, const char *id, size_t max_
         int r;
 
         if (!end)
-                return fault(err, "is no line");
+                return rv__fetch_fault(err, "is no line");
         n_body = n - (size_t)(end + 1 - text);
         r = rv_json_read(text, (size_t)(end - text), ANSWER_DEPTH_MAX, &line, NULL);
         if (r == -ENOMEM)
                 return rv_error_set(err, r, "out of memory for an answer");
         if (r < 0 || !json_is_object(line))
-                return fault(err, "is no JSON object");
+                return rv__fetch_fault(err, "is no JSON object");
         if (strcmp(rv_json_get_string(line, "id", ""), id) != 0)
-                return fault(err, "is none to what it was asked");
+                return rv__fetch_fault(err, "is none to what it was asked");
         error = json_object_get(line, "error");
         if (error && n_body)
-                return fault(err, "is longer than it says");
+                return rv__fetch_fault(err, "is longer than it says");
         r = error ? read_error(error, &answer, err) : read_success(line, end + 1, n_body, max_bytes, &answer, err);
         if (r < 0)
                 return rv_trace(r);
@@ -174,7 +187,7 @@ void rv_fetch_answer_fini(struct rv_fetch_answer *answer)
 
 int rv_fetch(int helper_fd, const struct rv_fetch_request *q, struct rv_fetch_answer *ret, struct rv_error *err)
 {
-        static const char *const argv[] = { HELPER, NULL };
+        static const char *const argv[] = { RV__FETCH_HELPER, NULL };
         _cleanup_(rv_freep) char *line = NULL;
         _cleanup_(rv_child_fini) struct rv_child child = { .exe_fd = helper_fd, .argv = argv };
         size_t max_bytes = q->max_bytes ? q->max_bytes : RV_FETCH_MAX_BYTES_DEFAULT;
@@ -182,22 +195,22 @@ int rv_fetch(int helper_fd, const struct rv_fetch_request *q, struct rv_fetch_an
         char end[512];
         int r;
 
-        r = write_line(q, &line);
+        r = rv__fetch_write_line(q, "1", NULL, &line);
         if (r < 0)
-                return rv_error_set(err, rv_trace(r), "cannot ask the helper " HELPER ": %s", r == -EINVAL ? "a text is no UTF-8" : strerror(-r));
+                return rv_error_set(err, rv_trace(r), "cannot ask the helper " RV__FETCH_HELPER ": %s", r == -EINVAL ? "a text is no UTF-8" : strerror(-r));
         in[0] = (struct iovec){ line, strlen(line) };
         in[1] = (struct iovec){ "\n", 1 };
         in[2] = (struct iovec){ (void *)q->body, q->body_bytes };
         child.in = in;
         child.n_in = RV_N_ELEMENTS(in);
         child.out_max = RV_FETCH_ANSWER_BYTES_MAX + max_bytes;
-        child.err_max = COMPLAINT_BYTES_MAX;
+        child.err_max = RV__FETCH_COMPLAINT_BYTES_MAX;
         child.deadline_us = rv_boot_us() + (q->timeout_ms + GRACE_MS) * 1000;
         r = rv_child_run(&child, err);
         explicit_bzero(line, strlen(line));     /* it may hold credentials */
         if (r < 0)
                 return rv_trace(r);
         if (child.status != 0)
-                return rv_error_set(err, rv_raise(-EPROTO), "the helper " HELPER " %s", rv_child_end_text(&child, end, sizeof(end)));
+                return rv_error_set(err, rv_raise(-EPROTO), "the helper " RV__FETCH_HELPER " %s", rv_child_end_text(&child, end, sizeof(end)));
         return rv_trace(rv_fetch_answer_read(child.out.data, child.out.size, "1", max_bytes, ret, err));
 }

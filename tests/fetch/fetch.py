@@ -263,7 +263,7 @@ def pipelined(s):
     got, _ = run(*[{"url": s.url(f"/p{i}?0.02")} for i in range(100)])
     took = time.monotonic() - began
     check("100 requests", all(got[str(i + 1)][1] == f"/p{i}?0.02".encode() for i in range(100)), len(got))
-    check("8 at once, on as many connections", 2 <= s.n_busy_most <= 8 and s.n_connections <= 8, (s.n_busy_most, s.n_connections))
+    check("16 at once, on as many connections", 2 <= s.n_busy_most <= 16 and s.n_connections <= 16, (s.n_busy_most, s.n_connections))
     check("in parallel", took < 1.5, took)
     got, _ = run({"url": s.url("/?0.3")}, {"url": s.url("/fast")})
     check("answers come as they are there", list(got) == ["2", "1"], list(got))

@@ -104,7 +104,7 @@ static int bound_memory(struct rv_error *err)
 
         if (r < 0)
                 return rv_trace(r);
-        /* Or eight threads that ask for names would use up what there is. */
+        /* Or the threads that ask for names would use up what there is. */
         if (pthread_attr_init(&attr) == 0) {
                 (void)pthread_attr_setstacksize(&attr, THREAD_STACK_BYTES);
                 (void)pthread_setattr_default_np(&attr);
@@ -114,13 +114,13 @@ static int bound_memory(struct rv_error *err)
         return 0;
 }
 
-int confine(uid_t uid, struct rv_error *err)
+int confine(uid_t uid, unsigned n_fds, struct rv_error *err)
 {
         int r;
 
         if (geteuid() == 0 && (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0))
                 return rv_error_set(err, rv_raise(-errno), "cannot become uid %u: %s", (unsigned)uid, strerror(errno));
-        r = rv_confine(STDERR_FILENO + 1, FILES_MAX, err);
+        r = rv_confine(n_fds, FILES_MAX, err);
         if (r == 0)
                 r = bound_memory(err);
         if (r == 0 && !RV_IS_SANITIZED)

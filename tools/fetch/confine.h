@@ -11,10 +11,11 @@
 
 /**
  * confine() - no privilege, no other descriptors, no core, no new programs, bounded memory
- * @uid: as root, whom to become
+ * @uid:   as root, whom to become
+ * @n_fds: descriptors from this one on are closed
  *
  * Context:   start of the process
  * Ownership: none
  * Return:    0; -errno: it must not go on
  */
-int confine(uid_t uid, struct rv_error *err);
+int confine(uid_t uid, unsigned n_fds, struct rv_error *err);

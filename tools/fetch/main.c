@@ -1,7 +1,9 @@
 /*
  * main.c - reeve-fetch: makes HTTP and HTTPS requests for reeve, without any privilege
  *
- *     reeve-fetch [--uid N]     requests on standard input, answers on standard output: base/fetch.h
+ *     reeve-fetch [--files] [--uid N]     requests on standard input, answers on standard output: base/fetch.h
+ *
+ * --files: descriptor 3 is the directory in which files are made.
  */
 #include "confine.h"
 #include "serve.h"
@@ -10,6 +12,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define UID_NOBODY 65534u
@@ -32,19 +35,31 @@ static bool read_uid(const char *text, uid_t *ret)
         return true;
 }
 
+static bool read_options(int argc, char **argv, uid_t *uid, bool *has_files)
+{
+        for (int i = 1; i < argc; i++) {
+                if (strcmp(argv[i], "--files") == 0)
+                        *has_files = true;
+                else if (strcmp(argv[i], "--uid") != 0 || ++i == argc || !read_uid(argv[i], uid))
+                        return false;
+        }
+        return true;
+}
+
 int main(int argc, char **argv)
 {
         struct rv_error err = { 0 };
         uid_t uid = UID_NOBODY;
+        bool has_files = false;
         int status;
 
-        if (argc != 1 && (argc != 3 || strcmp(argv[1], "--uid") != 0 || !read_uid(argv[2], &uid))) {
-                fprintf(stderr, "usage: reeve-fetch [--uid N]\n\nMakes HTTP requests for reeve: one a line on standard input, answers on standard output.\n");
+        if (!read_options(argc, argv, &uid, &has_files)) {
+                fprintf(stderr, "usage: reeve-fetch [--files] [--uid N]\n\nMakes HTTP requests for reeve: one a line on standard input, answers on standard output.\n");
                 return 2;
         }
         environ = no_environment;
         signal(SIGPIPE, SIG_IGN);
-        if (confine(uid, &err) < 0) {
+        if (confine(uid, STDERR_FILENO + 1u + has_files, &err) < 0) {
                 fprintf(stderr, "reeve-fetch: %s\n", err.message);
                 return 1;
         }
@@ -52,7 +67,8 @@ int main(int argc, char **argv)
                 fprintf(stderr, "reeve-fetch: libcurl cannot be used\n");
                 return 1;
         }
-        status = serve();
+        umask(0022);
+        status = serve(has_files ? STDERR_FILENO + 1 : -EBADF);
         curl_global_cleanup();
         return status;
 }

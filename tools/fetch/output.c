@@ -67,6 +67,8 @@ int output_transfer(struct output *o, struct transfer *t)
                 return rv_trace(output_error(o, t->q.id, t->code, t->why.message));
         line = json_pack("{s:s, s:I, s:O, s:I}", "id", t->q.id, "status", (json_int_t)t->status, "headers", t->got_headers, "bytes",
                          (json_int_t)t->body.size);
+        if (line && t->q.file && json_object_set_new(line, "file_bytes", json_integer((json_int_t)t->file_bytes)) < 0)
+                return rv_raise(-ENOMEM);
         return rv_trace(put(o, line, &t->body));
 }
 

@@ -1,5 +1,6 @@
 #include "request.h"
 
+#include <arpa/inet.h>
 #include <string.h>
 #include <strings.h>
 
@@ -8,6 +9,7 @@
 #define HEADERS_MAX ((size_t)64)
 #define HEADER_BYTES_MAX ((size_t)8192)
 #define PATH_BYTES_MAX ((size_t)4095)
+#define ALNUM "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define TOKEN "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 static const char *const methods[] = { [FETCH_GET] = "GET", [FETCH_HEAD] = "HEAD", [FETCH_POST] = "POST", [FETCH_PUT] = "PUT" };
@@ -119,6 +121,57 @@ static int take_ca(struct fetch_request *q, const json_t *value, struct rv_error
         return 0;
 }
 
+static int take_file(struct fetch_request *q, const json_t *value, struct rv_error *err)
+{
+        const char *s = json_is_string(value) ? json_string_value(value) : "";
+
+        if (!*s || !strchr(ALNUM, *s) || strlen(s) > RV_FETCH_FILE_NAME_MAX || s[strspn(s, ALNUM "._+@!-")])
+                return rv_error_set(err, FETCH_E_USAGE, "file has to be a name of at most %u letters, digits and ._+@!-, the first a letter or a digit", RV_FETCH_FILE_NAME_MAX);
+        q->file = s;
+        return 0;
+}
+
+size_t fetch_resolve_host(const char *text)
+{
+        return strspn(text, ALNUM "._-");
+}
+
+/* libcurl's syntax has more to it: removals, wildcards, several addresses. */
+static bool is_resolve(const char *s)
+{
+        size_t n = fetch_resolve_host(s), n_port = s[n] == ':' ? strspn(s + n + 1, "0123456789") : 0, n_address;
+        const char *address = s + n + 1 + n_port + 1;
+        unsigned char bytes[16];
+        char copy[INET6_ADDRSTRLEN];
+        bool is_bracketed;
+
+        if (!n || !strchr(ALNUM, *s) || n > 253 || !n_port || n_port > 5 || s[n + 1 + n_port] != ':' ||
+                atoi(s + n + 1) < 1 || atoi(s + n + 1) > UINT16_MAX)
+                return false;
+        is_bracketed = *address == '[';
+        address += is_bracketed;
+        n_address = strcspn(address, "]");
+        if (n_address >= sizeof(copy) || (is_bracketed ? strcmp(address + n_address, "]") != 0 : address[n_address] != 0))
+                return false;
+        memcpy(copy, address, n_address);
+        copy[n_address] = 0;
+        return (!is_bracketed && inet_pton(AF_INET, copy, bytes) == 1) || inet_pton(AF_INET6, copy, bytes) == 1;
+}
+
+static int take_resolve(struct fetch_request *q, const json_t *value, struct rv_error *err)
+{
+        const json_t *entry;
+        size_t i;
+
+        if (!json_is_array(value) || json_array_size(value) > RV_FETCH_RESOLVE_MAX)
+                return rv_error_set(err, FETCH_E_USAGE, "resolve has to be a list of at most %u texts", RV_FETCH_RESOLVE_MAX);
+        json_array_foreach((json_t *)value, i, entry)
+                if (!json_is_string(entry) || !is_resolve(json_string_value(entry)))
+                        return rv_error_set(err, FETCH_E_USAGE, "resolve %zu has to be a text \"host:port:address\"", i);
+        q->resolve = value;
+        return 0;
+}
+
 static int take_number(uint64_t *ret, const char *name, const json_t *value, uint64_t max, struct rv_error *err)
 {
         if (!json_is_integer(value) || json_integer_value(value) < 1 || (uint64_t)json_integer_value(value) > max)
@@ -144,8 +197,16 @@ static int take_member(struct fetch_request *q, const char *name, const json_t *
                 return take_headers(q, value, err);
         if (strcmp(name, "ca") == 0)
                 return take_ca(q, value, err);
+        if (strcmp(name, "file") == 0)
+                return take_file(q, value, err);
+        if (strcmp(name, "resolve") == 0)
+                return take_resolve(q, value, err);
+        if (strcmp(name, "is_public_only") == 0) {
+                q->is_public_only = json_is_true(value);
+                return json_is_boolean(value) ? 0 : rv_error_set(err, FETCH_E_USAGE, "is_public_only has to be true or false");
+        }
         if (strcmp(name, "max_bytes") == 0) {
-                r = take_number(&number, name, value, RV_FETCH_MAX_BYTES_MAX, err);
+                r = take_number(&number, name, value, json_object_get(q->line, "file") ? RV_FETCH_FILE_BYTES_MAX : RV_FETCH_MAX_BYTES_MAX, err);
                 q->max_bytes = r ? q->max_bytes : (size_t)number;
                 return r;
         }
@@ -154,7 +215,7 @@ static int take_member(struct fetch_request *q, const char *name, const json_t *
                 q->timeout_ms = r ? q->timeout_ms : (uint32_t)number;
                 return r;
         }
-        return rv_error_set(err, FETCH_E_USAGE, "a request has no member of that name; it may have id url method headers body_bytes max_bytes timeout_ms ca proxy");
+        return rv_error_set(err, FETCH_E_USAGE, "a request has no member of that name; it may have id url method headers body_bytes max_bytes timeout_ms ca proxy file resolve is_public_only");
 }
 
 static int take_members(struct fetch_request *q, struct rv_error *err)

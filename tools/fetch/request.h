@@ -15,7 +15,9 @@ struct fetch_request {
         char id[RV_FETCH_ID_SIZE];
         enum fetch_method method;
         const char *url, *ca, *proxy;
-        const json_t *headers;           /* or NULL */
+        const char *file;                /* or NULL */
+        const json_t *headers, *resolve; /* or NULL */
+        bool is_public_only;
         size_t body_bytes, max_bytes;
         uint32_t timeout_ms;
         struct rv_buf body;              /* filled by who reads on */
@@ -35,6 +37,16 @@ struct fetch_request {
  *            begins; -ENOMEM
  */
 int fetch_request_read(const char *line, size_t n, struct fetch_request *ret, struct rv_error *err);
+
+/**
+ * fetch_resolve_host() - the name that a member of `resolve` is about
+ * @text: accepted by fetch_request_read()
+ *
+ * Context:   any
+ * Ownership: borrows
+ * Return:    how many of its first bytes are the host's; the port follows behind a colon
+ */
+size_t fetch_resolve_host(const char *text);
 
 /** fetch_request_fini() - release, and wipe what may hold credentials. Context: any. Ownership: takes the content. Return: none */
 void fetch_request_fini(struct fetch_request *q);

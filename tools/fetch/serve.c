@@ -13,6 +13,7 @@
 
 struct server {
         CURLM *multi;
+        int dir_fd;                      /* for files, or negative */
         struct transfer *active[RV_FETCH_PARALLEL];
         unsigned n_active;
         size_t n_promised;               /* max_bytes of those */
@@ -109,11 +110,17 @@ static void drop_next(struct server *s)
         s->has_next = false;
 }
 
+/* A file's bytes are not kept. */
+static size_t promised(const struct fetch_request *q)
+{
+        return q->file ? 0 : q->max_bytes;
+}
+
 static bool has_room(const struct server *s)
 {
         size_t held = s->n_promised + s->out.held_bytes;
 
-        return s->n_active < RV_FETCH_PARALLEL && (held == 0 || held + s->next.max_bytes <= HELD_BYTES_MAX);
+        return s->n_active < RV_FETCH_PARALLEL && (held == 0 || held + promised(&s->next) <= HELD_BYTES_MAX);
 }
 
 /* May the next request be begun, or read? */
@@ -128,10 +135,10 @@ static int begin_next(struct server *s)
         struct rv_error err = { 0 };
         int r;
 
-        r = transfer_new(&s->next, &t, &err);
+        r = transfer_new(&s->next, s->dir_fd, &t, &err);
         if (r == 0) {
                 s->active[s->n_active++] = t;
-                s->n_promised += t->q.max_bytes;
+                s->n_promised += promised(&t->q);
                 r = transfer_add(t, s->multi);
         } else if (r == FETCH_E_USAGE)
                 r = output_error(&s->out, s->next.id, RV_FETCH_USAGE, err.message);
@@ -180,7 +187,7 @@ static int conclude(struct server *s, struct transfer *t, CURLcode result)
         for (unsigned i = 0; i < s->n_active; i++)
                 if (s->active[i] == t)
                         s->active[i] = s->active[--s->n_active];
-        s->n_promised -= t->q.max_bytes;
+        s->n_promised -= promised(&t->q);
         r = output_transfer(&s->out, t);
         transfer_free(t);
         return rv_trace(r);
@@ -250,9 +257,9 @@ static int loop(struct server *s)
         return rv_raise(-EPROTO);
 }
 
-int serve(void)
+int serve(int dir_fd)
 {
-        struct server s = { .multi = curl_multi_init() };
+        struct server s = { .multi = curl_multi_init(), .dir_fd = dir_fd };
         int r;
 
         output_init(&s.out);

@@ -8,9 +8,10 @@
 
 /**
  * serve() - answer what comes on standard input until it ends
+ * @dir_fd: directory for files, or negative
  *
  * Context:   blocks until then
- * Ownership: none
+ * Ownership: borrows
  * Return:    the exit status: 0; 1 reeve's own error; 2 what came is no request
  */
-int serve(void);
+int serve(int dir_fd);

@@ -1,12 +1,15 @@
 #include "transfer.h"
 
 #include "headers.h"
+#include "judge.h"
 
 #include "base/clock.h"
+#include "base/fd.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <strings.h>
-
+#include <unistd.h>
 
 static void url_cleanup(CURLU **u)
 {
@@ -20,11 +23,31 @@ static void text_free(char **text)
 
 /* ---- What libcurl calls ---- */
 
+/* Of a redirect or a refusal nothing is kept. */
+static size_t write_file(struct transfer *t, const char *data, size_t n)
+{
+        long status = 0;
+        int r = 0;
+
+        if (n > t->q.max_bytes - t->file_bytes) {
+                t->is_too_large = true;
+                return 0;
+        }
+        curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+        if (status >= 200 && status < 300)
+                r = rv_write_all(t->file_fd, data, n);
+        t->file_errno = -r;
+        t->file_bytes += n;
+        return r < 0 ? 0 : n;
+}
+
 static size_t on_body(char *data, size_t size, size_t n, void *arg)
 {
         struct transfer *t = arg;
 
         n *= size;
+        if (t->q.file)
+                return write_file(t, data, n);
         if (n > t->q.max_bytes - t->body.size) {
                 t->is_too_large = true;
                 return 0;
@@ -48,6 +71,37 @@ static size_t on_header(char *data, size_t size, size_t n, void *arg)
         return headers_add(t->got_headers, data, n) < 0 ? 0 : n;
 }
 
+/* Before a connection is begun: it never is, to an address that is refused. */
+static curl_socket_t on_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
+{
+        struct transfer *t = arg;
+        struct rv_address a;
+
+        if (purpose != CURLSOCKTYPE_IPCXN || *t->refused)
+                return CURL_SOCKET_BAD;
+        if (t->is_judged && !t->q.proxy &&
+                (rv_address_from_sockaddr(&address->addr, address->addrlen, &a, NULL) < 0 ||
+                        !judge_is_public(&a, t->refused, sizeof(t->refused))))
+                return CURL_SOCKET_BAD;
+        return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+/* Before a request is sent: a connection that is there already may have been made for one that is not judged. */
+static int on_connected(void *arg, char *ip, char *own_ip, int port, int own_port)
+{
+        struct transfer *t = arg;
+        struct rv_address a;
+
+        if (!*t->refused && (!t->is_judged || t->q.proxy))
+                return CURL_PREREQFUNC_OK;
+        if (!*t->refused && rv_address_parse(ip, strlen(ip), &a) == 0 &&
+                judge_is_public(&a, t->refused, sizeof(t->refused)))
+                return CURL_PREREQFUNC_OK;
+        if (!*t->refused)
+                snprintf(t->refused, sizeof(t->refused), "an address that cannot be read");
+        return CURL_PREREQFUNC_ABORT;
+}
+
 /* ---- Addresses ---- */
 
 static char *url_part(CURLU *u, CURLUPart part, unsigned flags)
@@ -55,6 +109,35 @@ static char *url_part(CURLU *u, CURLUPart part, unsigned flags)
         char *text = NULL;
 
         return curl_url_get(u, part, &text, flags) == CURLUE_OK ? text : NULL;
+}
+
+static bool has_resolve(const struct transfer *t, const char *host, const char *port)
+{
+        const json_t *entry;
+        size_t i, n, n_port = strlen(port);
+
+        json_array_foreach((json_t *)t->q.resolve, i, entry) {
+                const char *text = json_string_value(entry);
+
+                n = fetch_resolve_host(text);
+                if (n == strlen(host) && strncasecmp(text, host, n) == 0 && strncmp(text + n + 1, port, n_port) == 0 &&
+                        text[n + 1 + n_port] == ':')
+                        return true;
+        }
+        return false;
+}
+
+/* Are its addresses to be judged? One that stands in the URL itself is at once: a proxy would connect to it. */
+static void judge_host(struct transfer *t, CURLU *u)
+{
+        _cleanup_(text_free) char *host = url_part(u, CURLUPART_HOST, 0);
+        _cleanup_(text_free) char *port = url_part(u, CURLUPART_PORT, CURLU_DEFAULT_PORT);
+        bool is_bracketed = host && *host == '[';
+        struct rv_address a;
+
+        t->is_judged = t->q.is_public_only && !(host && port && has_resolve(t, host, port));
+        if (t->is_judged && host && rv_address_parse(host + is_bracketed, strcspn(host + is_bracketed, "]"), &a) == 0)
+                (void)judge_is_public(&a, t->refused, sizeof(t->refused));
 }
 
 /* Credentials go where they were meant for: into options of the handle, out of the address. */
@@ -77,6 +160,7 @@ static int set_address(struct transfer *t, const char *address, bool has_credent
         curl_url_set(u, CURLUPART_USER, NULL, 0);
         curl_url_set(u, CURLUPART_PASSWORD, NULL, 0);
         curl_url_set(u, CURLUPART_FRAGMENT, NULL, 0);
+        judge_host(t, u);
         bare = url_part(u, CURLUPART_URL, 0);
         if (!bare || curl_easy_setopt(t->easy, CURLOPT_URL, bare) != CURLE_OK)
                 return rv_raise(-ENOMEM);
@@ -127,6 +211,21 @@ static int set_headers(struct transfer *t)
                 t->headers = more;
         }
         return curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, t->headers) == CURLE_OK ? 0 : rv_raise(-ENOMEM);
+}
+
+static CURLcode set_resolve(struct transfer *t)
+{
+        struct curl_slist *more;
+        const json_t *entry;
+        size_t i;
+
+        json_array_foreach((json_t *)t->q.resolve, i, entry) {
+                more = curl_slist_append(t->resolve, json_string_value(entry));
+                if (!more)
+                        return CURLE_OUT_OF_MEMORY;
+                t->resolve = more;
+        }
+        return curl_easy_setopt(t->easy, CURLOPT_RESOLVE, t->resolve);
 }
 
 static CURLcode set_method(struct transfer *t)
@@ -182,6 +281,8 @@ static int set_options(struct transfer *t)
         if (c == CURLE_OK)
                 c = set_method(t);
         if (c == CURLE_OK)
+                c = set_resolve(t);
+        if (c == CURLE_OK)
                 c = curl_easy_setopt(t->easy, CURLOPT_USERAGENT, "reeve/" RV_VERSION);
         if (c != CURLE_OK)
                 return rv_raise(-ENOMEM);
@@ -196,16 +297,33 @@ static int set_options(struct transfer *t)
         curl_easy_setopt(t->easy, CURLOPT_WRITEDATA, t);
         curl_easy_setopt(t->easy, CURLOPT_HEADERFUNCTION, on_header);
         curl_easy_setopt(t->easy, CURLOPT_HEADERDATA, t);
+        curl_easy_setopt(t->easy, CURLOPT_OPENSOCKETFUNCTION, on_socket);
+        curl_easy_setopt(t->easy, CURLOPT_OPENSOCKETDATA, t);
+        curl_easy_setopt(t->easy, CURLOPT_PREREQFUNCTION, on_connected);
+        curl_easy_setopt(t->easy, CURLOPT_PREREQDATA, t);
         return set_headers(t);
 }
 
-int transfer_new(struct fetch_request *take_q, struct transfer **ret, struct rv_error *err)
+static int open_file(struct transfer *t, int dir_fd, struct rv_error *err)
+{
+        if (!t->q.file)
+                return 0;
+        if (dir_fd < 0)
+                return rv_error_set(err, FETCH_E_USAGE, "file: there is no directory (--files)");
+        t->file_fd = openat(dir_fd, t->q.file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+        if (t->file_fd < 0)
+                return rv_error_set(err, FETCH_E_USAGE, "file: %s cannot be made: %s", t->q.file, strerror(errno));
+        return 0;
+}
+
+int transfer_new(struct fetch_request *take_q, int dir_fd, struct transfer **ret, struct rv_error *err)
 {
         _cleanup_(transfer_freep) struct transfer *t = calloc(1, sizeof(*t));
         int r;
 
         if (!t)
                 return rv_raise(-ENOMEM);
+        t->file_fd = -EBADF;
         t->easy = curl_easy_init();
         t->got_headers = json_object();
         if (!t->easy || !t->got_headers)
@@ -214,6 +332,8 @@ int transfer_new(struct fetch_request *take_q, struct transfer **ret, struct rv_
         r = set_options(t);
         if (r == 0)
                 r = set_address(t, t->q.url, true, err);
+        if (r == 0)
+                r = open_file(t, dir_fd, err);
         if (r) {
                 t->q = (struct fetch_request){ 0 };   /* still the caller's */
                 return rv_trace(r);
@@ -238,6 +358,8 @@ void transfer_free(struct transfer *t)
 {
         curl_easy_cleanup(t->easy);
         curl_slist_free_all(t->headers);
+        curl_slist_free_all(t->resolve);
+        rv_close(t->file_fd);
         fetch_request_fini(&t->q);
         json_decref(t->got_headers);
         rv_buf_fini(&t->body);
@@ -301,6 +423,10 @@ static int conclude_fault(struct transfer *t, CURLcode result)
                 return conclude_with(t, RV_FETCH_TOO_LARGE, "", t->got_header_bytes > RV_FETCH_HEADER_BYTES_MAX
                                                                           ? "the answer has more than 64 KiB of headers"
                                                                           : "the answer's body has more than max_bytes");
+        if (*t->refused)
+                return conclude_with(t, RV_FETCH_REFUSED_ADDRESS, "the address is not of the public Internet: ", t->refused);
+        if (t->file_errno)
+                return conclude_with(t, RV_FETCH_INTERNAL, "the file cannot be written: ", strerror(t->file_errno));
         curl_easy_getinfo(t->easy, CURLINFO_HTTP_CONNECTCODE, &proxy_status);
         if (proxy_status >= 300)
                 return conclude_with(t, RV_FETCH_UNREACHABLE, "the proxy refuses: ", t->curl_error);
@@ -325,7 +451,7 @@ static int follow(struct transfer *t, CURLM *multi, const char *target)
                 return conclude_with(t, RV_FETCH_REDIRECT_REFUSED, "redirected in a way that does not keep the method, to ", there);
         if (t->n_redirects++ == RV_FETCH_REDIRECTS_MAX)
                 return conclude_with(t, RV_FETCH_REDIRECT_REFUSED, "redirected too often, at last to ", there);
-        t->body.size = 0;
+        t->body.size = t->file_bytes = 0;
         t->got_header_bytes = 0;
         if (set_address(t, target, false, &err))
                 return conclude_with(t, RV_FETCH_REDIRECT_REFUSED, "redirected to an address that cannot be read: ", err.message);
