@@ -47,7 +47,9 @@ struct rv_config_registries {
 
 struct rv_config_runtime {
         const char *name;
-        const char *root;                   /* "host" or an absolute directory */
+        const char *root;                   /* "host" or an absolute directory; "" if it is an image */
+        const char *image;                  /* absolute path of a file system's image, or NULL */
+        const char *digest;                 /* "sha256:HEX" that an image must have, and that a directory had when it was built; or NULL */
         const char *python, *javascript;    /* absolute, inside the root */
         struct rv_config_list expose;
 };

@@ -32,6 +32,7 @@ static const char *const type_texts[] = {
         [RV_CONFIG_SEGMENT] = "size, at least `1MiB`",
         [RV_CONFIG_SINK] = "`file:…`, `command:…` or https address",
         [RV_CONFIG_BOOL] = "`true` or `false`",
+        [RV_CONFIG_DIGEST] = "`sha256:` and 64 hex digits",
         [RV_CONFIG_BEHIND] = "`wait` or `deny`",
 };
 

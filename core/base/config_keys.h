@@ -19,7 +19,11 @@
         X("runtimes.*",                  EACH_RUNTIME,  NOWHERE,                        NULL, \
           "an interpreter set with its root file system; `host` is always there") \
         X("runtimes.*.root",             ROOT,          IN_RUNTIME(root),               NULL, \
-          "`host`, or the directory that the run sees as `/`; required but for the runtime `host`") \
+          "`host`, or the directory that the run sees as `/`; required but for the runtime `host` and for an image") \
+        X("runtimes.*.image",            PATH,          IN_RUNTIME(image),              NULL, \
+          "in place of `root`: a file with an erofs or squashfs file system, mounted read-only; needs root") \
+        X("runtimes.*.digest",           DIGEST,        IN_RUNTIME(digest),             NULL, \
+          "`sha256:` and 64 hex digits, as `reeve runtime build` prints it: an image with another is refused") \
         X("runtimes.*.python",           PATH,          IN_RUNTIME(python),             "/usr/bin/python3", \
           "the interpreter, as seen inside the root") \
         X("runtimes.*.javascript",       PATH,          IN_RUNTIME(javascript),         "/usr/bin/node", \

@@ -69,6 +69,24 @@ static int bad_key(struct rv_config_parser *p, const struct rv_config_key *key, 
         return rv_config_fail(p, node->key_line, "%s: \"%.100s\" has to be %s", key->path, node->key, why);
 }
 
+static int check_runtime(struct rv_config_parser *p, const struct rv_yaml_node *node, struct rv_config_runtime *runtime, bool is_host)
+{
+        bool is_hosts = runtime->root && strcmp(runtime->root, "host") == 0;
+
+        if (is_host && (!is_hosts || runtime->image))
+                return rv_config_fail(p, node->key_line, "the runtime `host` is the host's own; give a runtime with another root another name");
+        if (runtime->root && runtime->image)
+                return rv_config_fail(p, node->key_line, "runtime \"%s\" has a root and an image; give one of them", runtime->name);
+        if (!runtime->root && !runtime->image)
+                return rv_config_fail(p, node->key_line, "runtime \"%s\" has no root; give the directory of its root file system, or `host`, or an image",
+                                      runtime->name);
+        if (is_hosts && runtime->digest)
+                return rv_config_fail(p, node->key_line, "runtime \"%s\" is the host's own files, which have no digest; remove it", runtime->name);
+        if (runtime->image)
+                runtime->root = "";
+        return 0;
+}
+
 static int take_runtime(struct rv_config_parser *p, const struct rv_config_key *key, const struct rv_yaml_node *node)
 {
         const char *why = rv_config_check_name(node->key);
@@ -88,12 +106,7 @@ static int take_runtime(struct rv_config_parser *p, const struct rv_config_key *
                 r = take_mapping(p, node, key->path, strlen(key->path));
         if (r < 0)
                 return r;
-        if (!runtime->root)
-                return rv_config_fail(p, node->key_line, "runtime \"%s\" has no root; give the directory of its root file system, or `host`",
-                                      runtime->name);
-        if (is_host && strcmp(runtime->root, "host") != 0)
-                return rv_config_fail(p, node->key_line, "the runtime `host` is the host's own; give a runtime with another root another name");
-        return 0;
+        return check_runtime(p, node, runtime, is_host);
 }
 
 static int take_tenant(struct rv_config_parser *p, const struct rv_config_key *key, const struct rv_yaml_node *node)

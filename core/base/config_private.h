@@ -41,6 +41,7 @@ enum rv_config_type {
         RV_CONFIG_RATE,
         RV_CONFIG_NAMES,
         RV_CONFIG_IDLE,
+        RV_CONFIG_DIGEST,
 };
 
 enum rv_config_in {

@@ -77,6 +77,8 @@ static const char *set_scalar(struct rv_config_parser *p, const struct rv_config
                 return set_text(p, text, rv_config_check_path(text), field);
         case RV_CONFIG_ROOT:
                 return set_root(p, text, field);
+        case RV_CONFIG_DIGEST:
+                return set_text(p, text, rv_config_check_digest(text), field);
         case RV_CONFIG_DIRECTORY:
                 return set_directory(p, text, field);
         case RV_CONFIG_NAME:

@@ -116,6 +116,16 @@ const char *rv_config_check_network(const char *s)
         return one_of(s, modes, RV_N_ELEMENTS(modes), "one of `none registries domains any`");
 }
 
+const char *rv_config_check_digest(const char *s)
+{
+        static const char prefix[] = RV_CONFIG_DIGEST_PREFIX;
+        size_t n = sizeof(prefix) - 1;
+
+        if (strncmp(s, prefix, n) != 0 || strlen(s + n) != 64 || strspn(s + n, "0123456789abcdef") != 64)
+                return "`sha256:` and 64 hex digits in lower case";
+        return NULL;
+}
+
 const char *rv_config_check_language(const char *s)
 {
         static const char *const languages[] = { "python", "javascript" };

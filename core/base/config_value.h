@@ -19,6 +19,9 @@ const char *rv_config_check_path(const char *text);
 const char *rv_config_check_expose(const char *text);
 /** rv_config_check_text() - no control characters. Context: any. Ownership: borrows. Return: see above */
 const char *rv_config_check_text(const char *text);
+#define RV_CONFIG_DIGEST_PREFIX "sha256:"
+/** rv_config_check_digest() - `sha256:` and 64 lower-case hex digits. Context: any. Ownership: borrows. Return: see above */
+const char *rv_config_check_digest(const char *text);
 /** rv_config_check_network() - a network mode. Context: any. Ownership: borrows. Return: see above */
 const char *rv_config_check_network(const char *text);
 /** rv_config_check_sink() - `file:PATH`, `command:PATH WORD…` or https://. Context: any. Ownership: borrows. Return: see above */

@@ -1,6 +1,7 @@
 #include "base/hash.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"   /* see hash.h */
 
@@ -46,6 +47,29 @@ void rv_sha256_hex(const void *data, size_t n, char ret_hex[RV_SHA256_HEX_SIZE])
 
         rv_sha256(data, n, digest);
         rv_hex(digest, sizeof(digest), ret_hex);
+}
+
+int rv_sha256_fd(int fd, char ret_hex[RV_SHA256_HEX_SIZE])
+{
+        enum { PIECE = 256 * 1024 };
+        _cleanup_(rv_freep) char *piece = malloc(PIECE);
+        uint8_t digest[RV_SHA256_SIZE];
+        struct rv_sha256 h;
+        ssize_t n;
+
+        if (!piece)
+                return rv_raise(-ENOMEM);
+        rv_sha256_init(&h);
+        while ((n = read(fd, piece, PIECE)) != 0) {
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return rv_raise(-errno);
+                rv_sha256_update(&h, piece, (size_t)n);
+        }
+        rv_sha256_final(&h, digest);
+        rv_hex(digest, sizeof(digest), ret_hex);
+        return 0;
 }
 
 void rv_hmac_sha256(const void *key, size_t n_key, const void *data, size_t n, uint8_t ret_mac[RV_SHA256_SIZE])

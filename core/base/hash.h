@@ -27,6 +27,8 @@ void rv_sha256_final(struct rv_sha256 *h, uint8_t ret_digest[RV_SHA256_SIZE]);
 void rv_sha256(const void *data, size_t n, uint8_t ret_digest[RV_SHA256_SIZE]);
 /** rv_sha256_hex() - digest of one piece as lower-case hex with NUL. Context: any. Ownership: borrows. Return: none */
 void rv_sha256_hex(const void *data, size_t n, char ret_hex[RV_SHA256_HEX_SIZE]);
+/** rv_sha256_fd() - digest of what is left to read of a file, as hex. Context: blocks on the disk. Ownership: borrows @fd, whose position is then the end. Return: 0 or -errno */
+int rv_sha256_fd(int fd, char ret_hex[RV_SHA256_HEX_SIZE]);
 /** rv_hmac_sha256() - HMAC of one piece. Context: any. Ownership: borrows. Return: none */
 void rv_hmac_sha256(const void *key, size_t n_key, const void *data, size_t n, uint8_t ret_mac[RV_SHA256_SIZE]);
 /** rv_hex() - @n bytes as lower-case hex, with NUL, into @ret (2n+1 bytes). Context: any. Ownership: borrows. Return: none */

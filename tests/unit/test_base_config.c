@@ -86,6 +86,8 @@ static const char all_keys[] =
         "    root: /srv/runtimes/py312\n"
         "    python: /usr/local/bin/python3\n"
         "    expose: [/opt/data, \"/usr/local/share\"]\n"
+        "    digest: \"sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\"\n"
+        "  image: { image: /srv/runtimes/py.erofs, javascript: /usr/bin/nodejs }\n"
         "tenants:\n"
         "  local:\n"
         "  team-a:\n"
@@ -117,7 +119,12 @@ static void check_all_keys(const struct rv_config *c)
         assert_string_equal(c->cgroup, "/sys/fs/cgroup/reeve.slice");
         assert_int_equal(c->uid_first, 100000);
         assert_int_equal(c->uid_last, 165535);
-        assert_int_equal(c->n_runtimes, 2);
+        assert_int_equal(c->n_runtimes, 3);
+        assert_null(py->image);
+        assert_string_equal(py->digest, "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef");
+        assert_string_equal(rv_config_runtime(c, "image")->image, "/srv/runtimes/py.erofs");
+        assert_string_equal(rv_config_runtime(c, "image")->root, "");
+        assert_null(rv_config_runtime(c, "image")->digest);
         assert_string_equal(rv_config_runtime(c, "host")->python, "/usr/bin/python3.11");
         assert_string_equal(rv_config_runtime(c, "host")->root, "host");
         assert_string_equal(py->root, "/srv/runtimes/py312");

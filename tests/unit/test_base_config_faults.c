@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#define HEX64 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
 /* What is wrong, and what its message begins with and contains. */
 static const struct {
         const char *text, *begin, *contains;
@@ -78,6 +80,14 @@ static const struct {
         { "runtimes:\n  py: {python: /p}\n", "f.yaml:2: runtime \"py\" has no root", "" },
         { "runtimes:\n  py:\n", "f.yaml:2: runtime \"py\" has no root", "" },
         { "runtimes:\n  py: {root: /}\n", "f.yaml:2: runtimes.*.root needs `host`", "" },
+        { "runtimes:\n  py: {image: rel}\n", "f.yaml:2: runtimes.*.image needs an absolute path", "" },
+        { "runtimes:\n  py: {image: /i, root: /r}\n", "f.yaml:2: runtime \"py\" has a root and an image", "one of them" },
+        { "runtimes:\n  host: {image: /i}\n", "f.yaml:2: the runtime `host` is the host's own", "" },
+        { "runtimes:\n  py: {root: host, digest: \"sha256:" HEX64 "\"}\n", "f.yaml:2: runtime \"py\" is the host's own files", "remove it" },
+        { "runtimes:\n  py: {image: /i, digest: \"" HEX64 "\"}\n", "f.yaml:2: runtimes.*.digest needs `sha256:`", "" },
+        { "runtimes:\n  py: {image: /i, digest: \"sha256:" HEX64 "0\"}\n", "f.yaml:2: runtimes.*.digest needs `sha256:`", "" },
+        { "runtimes:\n  py: {image: /i, digest: \"sha256:ABCDEF\"}\n", "f.yaml:2: runtimes.*.digest needs `sha256:`", "" },
+        { "runtimes:\n  py: {image: /i, digest: 5}\n", "f.yaml:2: runtimes.*.digest needs text, not a whole number", "" },
         { "runtimes:\n  py: {root: rel}\n", "f.yaml:2: runtimes.*.root needs `host`", "" },
         { "runtimes:\n  host: {root: /r}\n", "f.yaml:2: the runtime `host` is the host's own", "" },
         { "runtimes:\n  host: {python: python3}\n", "f.yaml:2: runtimes.*.python needs an absolute path", "" },
