@@ -259,10 +259,15 @@ int rv_runtime_interpreter(
 {
         const char *name = language == RV_PLAN_PYTHON ? "python" : "javascript";
         const char *path = language == RV_PLAN_PYTHON ? rt->config->python : rt->config->javascript;
-        char full[4096];
+        char full[4096], in_image[4096];
+        const char *shown = full;
         struct stat st;
         int r = 0;
 
+        if (rt->config->image) {
+                snprintf(in_image, sizeof(in_image), "%s in %s", path, rt->config->image);
+                shown = in_image;
+        }
         if (!rv__runtime_outside(rt, path, full))
                 r = -ENAMETOOLONG;
         else if (stat(full, &st) < 0)
@@ -271,7 +276,7 @@ int rv_runtime_interpreter(
                 r = -EACCES;
         if (r < 0)
                 return rv_error_set(err, rv_raise(r), "no %s interpreter for runtime %s: %s: %s; install it or set runtimes.%s.%s",
-                                    name, rt->config->name, full, strerror(-r), rt->config->name, name);
+                                    name, rt->config->name, shown, strerror(-r), rt->config->name, name);
         *ret_path = path;
         return 0;
 }

@@ -49,6 +49,7 @@ enum rv_step rv__run_classify(struct rv_run *run)
         o->n_more_contacts = run->network.evidence.n_more_contacts;
         o->n_more_denials = run->network.evidence.n_more_denials;
         o->runtime_name = run->tenant->runtime;
+        o->runtime_digest = run->plan.runtime_digest;
         o->backend_name = run->backend ? run->backend->name : NULL;
         o->backend_isolation = run->backend ? run->manifest.isolation : NULL;
         if (run->has_seen) {

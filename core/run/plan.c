@@ -21,6 +21,16 @@ static const char *choose_backend(const struct rv_run *run)
         return run->input.backend ? run->input.backend : run->tenant->backend;
 }
 
+/* Of an image what it is, told by who has the privilege to read it; of a directory what the configuration says. */
+static const char *runtime_digest(const struct rv_run *run)
+{
+        const struct rv_config_runtime *runtime = rv_config_runtime(run->core->config, run->tenant->runtime);
+
+        if (!runtime)
+                return NULL;
+        return runtime == run->core->runtime && run->core->runtime_digest ? run->core->runtime_digest : runtime->digest;
+}
+
 static int fill_plan(struct rv_run *run)
 {
         const struct rv_request *q = run->request;
@@ -35,6 +45,7 @@ static int fill_plan(struct rv_run *run)
                 .struct_size = sizeof(run->plan),
                 .tenant = run->tenant->name,
                 .runtime = run->tenant->runtime,
+                .runtime_digest = runtime_digest(run),
                 .language = q->language == RV_LANGUAGE_PYTHON ? RV_PLAN_PYTHON : RV_PLAN_JAVASCRIPT,
                 .network = (uint32_t)q->network_mode,
                 .timeout_s = run->outcome.timeout_s,

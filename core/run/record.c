@@ -83,6 +83,7 @@ static int digest_plan(const struct rv_run *run, char ret_hex[65])
 
         rv_sha256_hex(p->source, p->source_bytes, source);
         json_object_set_new(plan, "source_sha256", json_string(source));
+        set(plan, "runtime_digest", p->runtime_digest);
         for (size_t i = 0; i < p->n_tool_env; i++)
                 json_object_set_new(plan, p->tool_env[i].name, json_string(p->tool_env[i].value));
         return rv_json_canonical_sha256(plan, ret_hex);
@@ -183,6 +184,7 @@ int rv__record_decision(struct rv_run *run, struct rv_error *err)
                 set(body, "refused", rv_code_name(RV_CODE_TIMEOUT));
         else if (run->backend && digest_plan(run, hex) == 0)
                 set(body, "plan_sha256", hex);
+        set(body, "runtime_digest", run->plan.runtime_digest);
         r = rv_log_redact(run->core->log, body);
         if (r == 0)
                 r = add_digests(body);

@@ -35,6 +35,8 @@ struct rv_core {
         /* Called for a run that was allowed: what stands in no configuration is asked for, blocking. Or NULL. */
         void (*complete_registry)(void *arg, struct rv_registry *registry);
         void *registry_arg;
+        const char *runtime_digest;       /* "sha256:…" of @runtime, where it is an image; else the configuration's counts */
+        const struct rv_config_runtime *runtime;
         struct {
                 const struct rv_backend *backend;
                 void *state;

@@ -157,6 +157,7 @@ int session_prepare(struct session *s, const char *config_path, const char *tena
         if (r < 0)
                 return r;
         load_bundle(s);
+        session_identify_runtime(s);
         return 0;
 }
 

@@ -15,6 +15,7 @@
 #include "audit/seal.h"
 #include "audit/sink.h"
 #include "loop/loop.h"
+#include "package/tree_digest.h"
 #include "run/run.h"
 #include "spawn_client.h"
 
@@ -41,6 +42,7 @@ struct session {
         struct rv_registry *registries[2];   /* by enum rv_language; NULL: not looked for */
         int fetch_fd;                    /* the helper that may be asked for an index's page, or negative */
         struct rv_sink *sink;            /* NULL: the log has no second place */
+        char runtime_digest[RV_TREE_DIGEST_SIZE];   /* of the tenant's runtime, if it is an image that may be used; else "" */
         struct rv_error behind;          /* set: the second place is too far behind, and nothing may run */
         bool has_complained;             /* of the second place: once is enough */
 };
@@ -82,6 +84,8 @@ void session_complete_registry(void *arg, struct rv_registry *registry);
 /** session_close() - end everything, the spawner last. Context: no run left. Ownership: takes the content. Return: none */
 void session_close(struct session *s);
 
+/** session_identify_runtime() - the digest of the tenant's runtime, if it is an image. Context: session_prepare(). Ownership: @s's. Return: none; what is wrong with it the runs are told */
+void session_identify_runtime(struct session *s);
 /** session_sink_open() - the log's second place, if there is one. Context: session_prepare(). Ownership: @s's. Return: 0; -ENOMEM */
 int session_sink_open(struct session *s, struct rv_error *err);
 /** session_sink_gate() - is the second place so far behind that nothing may run? It is waited for, if the configuration says so; `behind` tells. Context: session_settle(), the log is open; blocks for phases.queue at most. Ownership: borrows. Return: none */

@@ -40,18 +40,34 @@ void spawner_removed(struct spawner *s, uint64_t id, int e)
         spawner_report(s, id, &event, NULL, 0);
 }
 
-/* The named runtime, worked out at its first use. */
+struct rv_runtime *spawner_open_runtime(struct spawner *s, size_t i, struct rv_error *err)
+{
+        struct rv_config_runtime *config = &s->config->runtimes[i];
+        struct rv_runtime *rt = &s->runtimes[i];
+        char place[IMAGE_PLACE_SIZE];
+
+        if (rt->config)
+                return rt;
+        if (config->image && !*config->root) {
+                const char *root;
+
+                if (image_mount(config, &s->images, place, err) < 0)
+                        return NULL;
+                root = rv_arena_strdup(&s->config->arena, place);
+                if (!root) {
+                        rv_error_set(err, -ENOMEM, "the spawner is out of memory");
+                        return NULL;
+                }
+                config->root = root;    /* from here on it is a directory like another */
+        }
+        return rv_runtime_open(config, rt, err) < 0 ? NULL : rt;
+}
+
 static struct rv_runtime *find_runtime(struct spawner *s, const char *name, struct rv_error *err)
 {
-        for (size_t i = 0; i < s->config->n_runtimes; i++) {
-                struct rv_runtime *rt = &s->runtimes[i];
-
-                if (strcmp(s->config->runtimes[i].name, name))
-                        continue;
-                if (!rt->config && rv_runtime_open(&s->config->runtimes[i], rt, err) < 0)
-                        return NULL;
-                return rt;
-        }
+        for (size_t i = 0; i < s->config->n_runtimes; i++)
+                if (strcmp(s->config->runtimes[i].name, name) == 0)
+                        return spawner_open_runtime(s, i, err);
         rv_error_set(err, -ENOENT, "no runtime %s in the configuration", name);
         return NULL;
 }

@@ -14,6 +14,7 @@
 
 #include "cgroup.h"
 #include "gate.h"
+#include "image.h"
 #include "netns.h"
 #include "runtime.h"
 #include "sign.h"
@@ -50,6 +51,7 @@ struct spawner {
         struct signer signer;
         struct gate gate;
         struct rv_runtime *runtimes; /* by the configuration's index; config NULL until first used */
+        struct image_namespace images;
         int epoll_fd, channel_fd;
         struct run *runs;
         struct run *spare;           /* one of runs, made ahead while the loop is still reading, not assigned */
@@ -69,6 +71,8 @@ int spawner_explain(struct spawner *s);
 /** spawner_prepare() - make a spare for the first tenant's runtime. Context: spawner. Ownership: none. Return: none; what fails is tried again, and reported, by spawner_launch() */
 void spawner_prepare(struct spawner *s);
 
+/** spawner_open_runtime() - the @i-th runtime of the configuration, worked out at its first use; an image is mounted then. Context: spawner. Ownership: the spawner's. Return: it, or NULL with @err */
+struct rv_runtime *spawner_open_runtime(struct spawner *s, size_t i, struct rv_error *err);
 /** spawner_report() - send one event about a run, with the descriptors that belong to it. Context: spawner. Ownership: borrows. Return: none */
 void spawner_report(struct spawner *s, uint64_t id, const struct rv_spawn_event *event, const int *fds, size_t n_fds);
 

@@ -116,6 +116,7 @@ struct rv_plan {
         size_t n_tool_env;
         const char *ca;                  /* the content of RV_PLAN_CA_FILE, which tool_env names, if ca_bytes is not 0 */
         size_t ca_bytes;                 /* at most RV_PLAN_CA_BYTES_MAX */
+        const char *runtime_digest;      /* "sha256:HEX" of the runtime's image or directory; NULL: none is known, as of the host's own files */
 };
 
 #define RV_PLAN_CA_FILE "/.reeve/ca.pem"     /* as the program sees it */
