@@ -44,7 +44,7 @@ static int grow(struct rv_open_set *set)
         return 0;
 }
 
-int rv_open_set_put(struct rv_open_set *set, const struct rv_open_decision *decision)
+int rv_open_set_put(struct rv_open_set *set, const uint8_t id[RV_DECISION_ID_BYTES], const struct rv_open_place *place)
 {
         struct rv_open_decision *slot;
         int r;
@@ -54,10 +54,13 @@ int rv_open_set_put(struct rv_open_set *set, const struct rv_open_decision *deci
                 if (r < 0)
                         return rv_trace(r);
         }
-        slot = find(set, decision->id);
-        set->n_used += !slot->is_used;
-        *slot = *decision;
-        slot->is_used = true;
+        slot = find(set, id);
+        if (!slot->is_used) {
+                *slot = (struct rv_open_decision){ .is_used = true, .first = *place };
+                memcpy(slot->id, id, RV_DECISION_ID_BYTES);
+                set->n_used++;
+        }
+        slot->last = *place;
         return 0;
 }
 
@@ -89,9 +92,9 @@ void rv_open_set_remove(struct rv_open_set *set, const uint8_t id[RV_DECISION_ID
 static int compare(const void *pa, const void *pb)
 {
         const struct rv_open_decision *a = pa, *b = pb;
-        int r = strcmp(a->segment, b->segment);
+        int r = strcmp(a->last.segment, b->last.segment);
 
-        return r ? r : a->offset < b->offset ? -1 : a->offset > b->offset;
+        return r ? r : a->last.offset < b->last.offset ? -1 : a->last.offset > b->last.offset;
 }
 
 size_t rv_open_set_sort(struct rv_open_set *set)

@@ -71,20 +71,21 @@ static bool is_wanted(const struct scan *scan, const struct rv_lines *reader,
 
 static int look_at(struct scan *scan, const struct rv_lines *reader, const char *line, size_t n)
 {
-        struct rv_open_decision decision = { .offset = reader->offset, .n = n };
+        struct rv_open_place place = { .offset = reader->offset, .n = n };
+        uint8_t id[RV_DECISION_ID_BYTES];
         struct rv_record_head head;
 
         rv_record_scan(line, n, &head);
-        if (!rv_record_hex(&head.decision_id, sizeof(decision.id), decision.id))
+        if (!rv_record_hex(&head.decision_id, sizeof(id), id))
                 return 0;
         if (rv_record_text_is(&head.kind, "outcome")) {
-                rv_open_set_remove(&scan->open, decision.id);
+                rv_open_set_remove(&scan->open, id);
                 return 0;
         }
         if (!rv_record_text_is(&head.kind, "decision") || !is_wanted(scan, reader, &head.instance))
                 return 0;
-        memcpy(decision.segment, reader->segment, sizeof(decision.segment));
-        return rv_open_set_put(&scan->open, &decision);
+        memcpy(place.segment, reader->segment, sizeof(place.segment));
+        return rv_open_set_put(&scan->open, id, &place);
 }
 
 static int read_log(struct recovery *rec, struct scan *scan, const char *segment, uint64_t offset)
@@ -106,7 +107,7 @@ static int read_log(struct recovery *rec, struct scan *scan, const char *segment
 
 /* ---- Concluding ---- */
 
-static int read_record(struct recovery *rec, const struct rv_open_decision *at, json_t **ret)
+static int read_record(struct recovery *rec, const struct rv_open_place *at, json_t **ret)
 {
         _cleanup_(rv_buf_fini) struct rv_buf line = { 0 };
         int r = rv_log_read_line(rec->log, at->segment, at->offset, at->n, &line, rec->err);
@@ -130,19 +131,29 @@ static json_t *find_left(const struct rv_dead *dead, const json_t *decision)
         return NULL;
 }
 
+/* 1: concluded; 0: what stands there is no record. */
+static int conclude_one(struct recovery *rec, const struct rv_open_decision *open, const struct rv_dead *dead)
+{
+        _cleanup_(rv_json_unrefp) json_t *first = NULL, *last = NULL;
+        int r = read_record(rec, &open->last, &last);
+
+        if (r > 0 && (open->first.offset != open->last.offset || strcmp(open->first.segment, open->last.segment) != 0))
+                r = read_record(rec, &open->first, &first);
+        if (r > 0)
+                r = rec->conclude(rec->ctx, rec->log, first ? first : last, last, find_left(dead, last), rec->err);
+        return r < 0 ? rv_trace(r) : last != NULL;
+}
+
 static int conclude_all(struct recovery *rec, struct scan *scan, const struct rv_dead *dead)
 {
         size_t n = rv_open_set_sort(&scan->open);
 
         for (size_t i = 0; i < n; i++) {
-                _cleanup_(rv_json_unrefp) json_t *decision = NULL;
-                int r = read_record(rec, &scan->open.slots[i], &decision);
+                int r = conclude_one(rec, &scan->open.slots[i], dead);
 
-                if (r > 0)
-                        r = rec->conclude(rec->ctx, rec->log, decision, find_left(dead, decision), rec->err);
                 if (r < 0)
                         return rv_trace(r);
-                rec->n_concluded += decision != NULL;
+                rec->n_concluded += r;
         }
         return 0;
 }

@@ -18,12 +18,13 @@
 
 /**
  * rv_log_conclude_fn - append the outcome record of a decision that has none
- * @decision: its newest record
- * @left:     the body of the outcome record that its owner could not write, or NULL
+ * @first: its record of stage `requested`
+ * @last:  its newest, of stage `resolved`, or @first where there is no other
+ * @left:  the body of the outcome record that its owner could not write, or NULL
  *
  * Return: 0 or -errno of rv_log_append()
  */
-typedef int (*rv_log_conclude_fn)(void *ctx, struct rv_log *log, const json_t *decision, json_t *left,
+typedef int (*rv_log_conclude_fn)(void *ctx, struct rv_log *log, const json_t *first, const json_t *last, json_t *left,
         struct rv_error *err);
 
 /**

@@ -23,12 +23,12 @@ static const char *const fixed[] = {
         "/errors/*/code",
         "/facts/stage", "/facts/request/language", "/facts/request/network_mode", "/facts/packages/*/language", "/facts/packages/*/stage",
         "/facts/packages/*/kind", "/facts/network/*/mode", "/facts/idempotency/mode", "/facts/backend/mode",
-        "/facts/pointers/packages/*", "/facts/pointers/network/*",
+        "/facts/pointers/packages/*", "/facts/pointers/packages/*/*", "/facts/pointers/network/*",
         "/verdict/effect", "/verdict/code", "/verdict/reason/path", "/verdict/denials/*/section",
-        "/verdict/packages/*/effect", "/verdict/network/*/effect", "/verdict/backend/effect",
+        "/verdict/packages/*/effect", "/verdict/packages/*/unmet/*", "/verdict/network/*/effect", "/verdict/backend/effect",
         "/shadow/bundle", "/shadow/verdict_sha256",
         "/shadow/verdict/effect", "/shadow/verdict/code", "/shadow/verdict/reason/path", "/shadow/verdict/denials/*/section",
-        "/shadow/verdict/packages/*/effect", "/shadow/verdict/network/*/effect", "/shadow/verdict/backend/effect",
+        "/shadow/verdict/packages/*/effect", "/shadow/verdict/packages/*/unmet/*", "/shadow/verdict/network/*/effect", "/shadow/verdict/backend/effect",
 };
 
 /* Digests, in which four digits of a text stand by chance. The text itself may be one. */

@@ -1,7 +1,9 @@
 #include "audit/replay_private.h"
 
 #include "audit/log_private.h"
+#include "audit/replay_compare.h"
 #include "policy/decide.h"
+#include "policy/facts.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -117,38 +119,6 @@ static int add_difference(struct rv_replay_result *part, const struct rv_replay_
         return 0;
 }
 
-/* ---- What changes ---- */
-
-struct changes {
-        struct rv_replay_result *part;
-        const struct rv_replay_record *rec;
-        int r;
-        bool is_any;
-};
-
-static void on_change(void *ctx, const struct rv_verdict_change *change)
-{
-        struct changes *c = ctx;
-
-        c->is_any = true;
-        if (c->r == 0)
-                c->r = rv_replay_add_change(c->part, change, rv_replay_text(c->rec->tenant), (uint64_t)c->rec->seq,
-                        rv_span_string(c->rec->decision_id));
-}
-
-/* Returns whether anything changed, or -ENOMEM. */
-static int compare(
-        struct rv_replay_result *part, const struct rv_replay_record *rec, const json_t *before, const json_t *now)
-{
-        struct changes c = { .part = part, .rec = rec };
-
-        part->n_compared++;
-        if (before != now)
-                rv_verdict_changes(rec->facts, before, now, on_change, &c);
-        part->n_changed += c.is_any;
-        return c.r < 0 ? c.r : c.is_any;
-}
-
 /* ---- The enforced verdict ---- */
 
 /* A candidate that fails denies; who would put it in force wants to know why. */
@@ -177,13 +147,15 @@ static int finish_enforced(
         if (is_candidate && rec->is_evaluated && !rec->error)
                 note_broken(part, rec->verdict);
         if (j.class == CLASS_SAME && is_candidate)
-                r = compare(part, rec, rec->verdict, rec->verdict);
+                r = rv_replay_compare(part, rec, rec->verdict, rec->verdict);
         if (j.class == CLASS_DIFF && is_candidate) {
-                if (rec->lacking ||
-                        (rv_policy_verdict_is_allow(rec->verdict) &&
-                                rv_verdict_is_newly_undecided(recorded, rec->verdict)))
+                enum rv_replay_evidence evidence = rv_replay_judge_evidence(rec, recorded);
+
+                if (evidence == RV_REPLAY_EVIDENCE_MISSING)
                         return count(&part->enforced, unreplayable(RV_REPLAY_EVIDENCE), rec);
-                r = compare(part, rec, recorded, rec->verdict);
+                if (evidence == RV_REPLAY_EVIDENCE_RESOLVED)
+                        return rv_replay_compare_undecided(part, rec, recorded, rec->verdict);
+                r = rv_replay_compare(part, rec, recorded, rec->verdict);
                 j = same;
         } else if (j.class == CLASS_DIFF) {
                 r = add_difference(part, rec, rec->bundle, false, recorded);
@@ -222,16 +194,21 @@ static bool read_shadow(struct rv_span text, struct shadow *ret)
 static int compare_shadow(struct rv_replay_result *part, const struct rv_replay_record *rec, const struct shadow *s)
 {
         _cleanup_(rv_json_unrefp) json_t *enforced = NULL, *shadow = NULL;
+        bool is_same;
         int r;
 
         if (rv_replay_is_redacted(rec->verdict_text) || rv_replay_is_redacted(s->verdict))
                 return 0;
-        if (rec->verdict_text.n == s->verdict.n && memcmp(rec->verdict_text.text, s->verdict.text, s->verdict.n) == 0)
-                return compare(part, rec, NULL, NULL);
+        is_same = rec->verdict_text.n == s->verdict.n &&
+                memcmp(rec->verdict_text.text, s->verdict.text, s->verdict.n) == 0;
+        if (is_same && !rv_facts_is_resolved(rec->facts))
+                return rv_replay_compare(part, rec, NULL, NULL);
         r = rv_canonical_read(rec->verdict_text.text, rec->verdict_text.n, RV_LOG_DEPTH_MAX, &enforced);
+        if (r == 0 && is_same)
+                return rv_replay_compare(part, rec, enforced, enforced);
         if (r == 0)
                 r = rv_canonical_read(s->verdict.text, s->verdict.n, RV_LOG_DEPTH_MAX, &shadow);
-        return r == 0 ? compare(part, rec, enforced, shadow) : r == -ENOMEM ? r : 0;
+        return r == 0 ? rv_replay_compare(part, rec, enforced, shadow) : r == -ENOMEM ? r : 0;
 }
 
 static int judge_shadow(struct rv_replay_worker *w, struct rv_replay_record *rec, struct rv_replay_result *part)

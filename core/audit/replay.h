@@ -9,6 +9,9 @@
  *
  *   rv_replay() -> the result is read -> rv_replay_free()
  *
+ * The two decisions of a run with packages are replayed each, and counted each; what changes is told of the run, which
+ * is denied if either denies (replay_pair.h).
+ *
  * The log is read through once, in stretches that several threads share; results come together in the order of the log,
  * so they are the same whatever the number of threads. Memory is bounded by that number, not by the log: of what is
  * counted some examples are kept, those that come first. The chain is not looked at here (verify.h).
@@ -97,6 +100,9 @@ struct rv_replay_result {
         struct rv_replay_group *groups;          /* in the order in which they came up */
         size_t n_groups;
         uint64_t n_ungrouped;                    /* changes past RV_REPLAY_GROUPS_MAX */
+        struct rv_replay_stage *stages;          /* replay_pair.h; none are left in a result */
+        size_t n_stages, n_stages_room;
+        json_t *waiting;
         uint64_t n_broken;                       /* decisions on which the candidate itself failed (policy_error) */
         char broken[256];                        /* how, on the first of them */
         /* Digests that do not fit what stands in the record. */

@@ -70,5 +70,10 @@ void rv_replay_add(struct rv_replay_count *count, uint64_t seq, struct rv_span d
 /** rv_replay_add_change() - count a change of a tenant's decision. Context: any. Ownership: copies. Return: 0 or -ENOMEM */
 int rv_replay_add_change(struct rv_replay_result *result, const struct rv_verdict_change *change, struct rv_span tenant,
         uint64_t seq, struct rv_span decision_id);
+/** rv_replay_group_fini() - release the texts. Context: any. Ownership: takes the content. Return: none */
+void rv_replay_group_fini(struct rv_replay_group *group);
+/** rv_replay_group_make() - a group of one decision's change. Context: any. Ownership: copies; release with rv_replay_group_fini(). Return: 0 or -ENOMEM */
+int rv_replay_group_make(const struct rv_verdict_change *change, struct rv_span tenant, uint64_t seq,
+        struct rv_span decision_id, struct rv_replay_group *ret);
 /** rv_replay_merge() - add what comes after; @part is used up. Context: any. Ownership: takes what @part holds, not @part. Return: 0 or -ENOMEM */
 int rv_replay_merge(struct rv_replay_result *result, struct rv_replay_result *part);

@@ -1,3 +1,4 @@
+#include "audit/replay_pair.h"
 #include "audit/replay_private.h"
 
 #include <stdio.h>
@@ -53,7 +54,7 @@ uint64_t rv_replay_n_unreplayable(const struct rv_replay_tally *tally)
 
 /* ---- Groups ---- */
 
-static void free_group(struct rv_replay_group *g)
+void rv_replay_group_fini(struct rv_replay_group *g)
 {
         free(g->tenant);
         free(g->section);
@@ -93,7 +94,7 @@ static int append_group(struct rv_replay_result *result, struct rv_replay_group 
         struct rv_replay_group *more = reallocarray(result->groups, result->n_groups + 1, sizeof(*more));
 
         if (!more) {
-                free_group(g);
+                rv_replay_group_fini(g);
                 return rv_raise(-ENOMEM);
         }
         result->groups = more;
@@ -113,7 +114,7 @@ static int copy_group(const struct rv_replay_group *like, struct rv_replay_group
         ret->now = strdup(like->now);
         if (ret->tenant && ret->section && ret->rule_before && ret->rule_now && ret->before && ret->now)
                 return 0;
-        free_group(ret);
+        rv_replay_group_fini(ret);
         return rv_raise(-ENOMEM);
 }
 
@@ -157,6 +158,26 @@ int rv_replay_add_change(struct rv_replay_result *result, const struct rv_verdic
         return 0;
 }
 
+int rv_replay_group_make(const struct rv_verdict_change *change, struct rv_span tenant, uint64_t seq,
+        struct rv_span decision_id, struct rv_replay_group *ret)
+{
+        _cleanup_(rv_freep) char *name = strndup(tenant.text ? tenant.text : "", tenant.n);
+        struct rv_replay_group like = {
+                .change = change->change,
+                .tenant = name,
+                .section = (char *)change->section,
+                .rule_before = (char *)change->rule_before,
+                .rule_now = (char *)change->rule_now,
+                .before = (char *)change->before,
+                .now = (char *)change->now,
+        };
+
+        if (!name)
+                return rv_raise(-ENOMEM);
+        rv_replay_add(&like.count, seq, decision_id);
+        return rv_trace(copy_group(&like, ret));
+}
+
 static int merge_groups(struct rv_replay_result *result, struct rv_replay_result *part)
 {
         for (size_t i = 0; i < part->n_groups; i++) {
@@ -195,7 +216,9 @@ int rv_replay_merge(struct rv_replay_result *result, struct rv_replay_result *pa
         if (part->n_corrupt && !result->n_corrupt)
                 memcpy(result->corrupt, part->corrupt, sizeof(result->corrupt));
         result->n_corrupt += part->n_corrupt;
-        return rv_trace(merge_groups(result, part));
+        if (merge_groups(result, part) < 0)
+                return -ENOMEM;
+        return rv_trace(rv_replay_stages_merge(result, part));
 }
 
 void rv_replay_free(struct rv_replay_result *result)
@@ -203,7 +226,8 @@ void rv_replay_free(struct rv_replay_result *result)
         if (!result)
                 return;
         for (size_t i = 0; i < result->n_groups; i++)
-                free_group(&result->groups[i]);
+                rv_replay_group_fini(&result->groups[i]);
         free(result->groups);
+        rv_replay_stages_fini(result);
         free(result);
 }

@@ -1,3 +1,4 @@
+#include "audit/replay_pair.h"
 #include "audit/replay_private.h"
 
 #include <pthread.h>
@@ -108,6 +109,8 @@ int rv_replay(const struct rv_replay_input *input, struct rv_replay_result **ret
         work(&s);
         for (unsigned i = 0; i < n; i++)
                 pthread_join(threads[i], NULL);
+        if (s.r == 0)
+                s.r = rv_replay_stages_end(result);
         if (s.r < 0)
                 return rv_error_set(err, rv_trace(s.r), "%s", s.err.message[0] ? s.err.message : strerror(-s.r));
         *ret = rv_take(&result);

@@ -5,9 +5,11 @@
 #include "run/outcome.h"
 #include "store/outcomes.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const char lost_text[] = "the reeve that had started it ended before the outcome was recorded";
+static const char early_text[] = "the reeve that it was given to ended while packages were resolved";
 
 static const char *text_at(const json_t *object, const char *outer, const char *inner)
 {
@@ -22,6 +24,19 @@ static uint32_t limit_at(const json_t *decision, const char *name)
         json_int_t most = json_integer_value(json_object_get(json_object_get(json_object_get(decision, "verdict"), "limits"), name));
 
         return (uint32_t)(most > 0 && most < asked ? most : asked);
+}
+
+/*
+ * With packages a program is started only after its second decision, of stage `resolved`. Where the list of them is
+ * hidden, their number may still be there; where neither says that there is none, nothing is concluded from it.
+ */
+static bool is_never_started(const json_t *last)
+{
+        const json_t *facts = json_object_get(last, "facts");
+
+        return strcmp(rv_json_get_string(last, "stage", ""), "requested") == 0 &&
+               (json_array_size(json_object_get(facts, "packages")) > 0 ||
+                json_integer_value(json_object_get(json_object_get(facts, "request"), "package_count")) > 0);
 }
 
 /* It was refused, by policy or by the core: the decision itself says why. */
@@ -43,25 +58,27 @@ static bool judge_refused(const json_t *decision, struct rv_classification *ret)
         if (rv_code_parse(code, &parsed) < 0)
                 parsed = RV_CODE_POLICY_ERROR;
         /* The tenant's ceiling stands beside policy; what else the core refuses comes with the plan. */
-        if (!is_denied && parsed != RV_CODE_NETWORK_DENIED)
+        if (!is_denied && (parsed == RV_CODE_PACKAGE_UNAVAILABLE || parsed == RV_CODE_PACKAGE_INSTALL_FAILED))
+                phase = RV_PHASE_RESOLVE;
+        else if (!is_denied && parsed != RV_CODE_NETWORK_DENIED)
                 phase = RV_PHASE_PLAN;
         rv_classification_refuse(parsed, phase, message ? message : "refused before it started", ret);
         return true;
 }
 
-static void judge_lost(const json_t *decision, const char *mode, struct rv_classification *ret)
+static void judge_lost(const json_t *decision, const char *mode, bool is_early, struct rv_classification *ret)
 {
         struct rv_observation seen = {
-                .struct_size = sizeof(seen), .started = RV_STARTED_UNKNOWN,
+                .struct_size = sizeof(seen), .started = is_early ? RV_STARTED_NO : RV_STARTED_UNKNOWN,
                 .fault = RV_BACKEND_FAULT_LOST, .result_fd = -1,
         };
         struct rv_evidence evidence = {
                 .has_network = !mode || strcmp(mode, "none") != 0,
                 .timeout_s = limit_at(decision, "timeout_s"), .memory_mib = limit_at(decision, "memory_mib"),
-                .was_released = true, .observation = &seen,
+                .was_released = !is_early, .observation = &seen,
         };
 
-        memcpy(seen.fault_text, lost_text, sizeof(lost_text));
+        snprintf(seen.fault_text, sizeof(seen.fault_text), "%s", is_early ? early_text : lost_text);
         rv_require(rv_classify(&evidence, ret) == 0);
 }
 
@@ -123,7 +140,8 @@ static int set_network(json_t *body, const char *mode, enum rv_started started)
         return json_object_set_new(body, "network", network) < 0 ? rv_raise(-ENOMEM) : 0;
 }
 
-static int make_outcome(struct rv_log *log, const json_t *decision, json_t *body)
+/* The first decision has what was asked for and the limits, the last says how far it came. */
+static int make_outcome(struct rv_log *log, const json_t *decision, const json_t *last, json_t *body)
 {
         const char *mode = text_at(json_object_get(decision, "facts"), "request", "network_mode");
         struct rv_outcome o = {
@@ -134,8 +152,8 @@ static int make_outcome(struct rv_log *log, const json_t *decision, json_t *body
         char hex[RV_SHA256_HEX_SIZE];
         int r;
 
-        if (!judge_refused(decision, &o.reason))
-                judge_lost(decision, mode, &o.reason);
+        if (!judge_refused(last, &o.reason))
+                judge_lost(decision, mode, is_never_started(last), &o.reason);
         rv_outcome_sha256(&o, hex);
         r = keep(log, decision, &o);
         if (r == 0)
@@ -178,7 +196,8 @@ static bool is_outcome(const json_t *body, const json_t *decision)
         return true;
 }
 
-static int conclude(void *ctx, struct rv_log *log, const json_t *decision, json_t *left, struct rv_error *err)
+static int conclude(
+        void *ctx, struct rv_log *log, const json_t *decision, const json_t *last, json_t *left, struct rv_error *err)
 {
         _cleanup_(rv_json_unrefp) json_t *body = NULL;
         int r = 0;
@@ -197,7 +216,7 @@ static int conclude(void *ctx, struct rv_log *log, const json_t *decision, json_
         }
         r = begin(decision, &body);
         if (r == 0)
-                r = make_outcome(log, decision, body);
+                r = make_outcome(log, decision, last, body);
         if (r == 0 && json_object_set_new(body, "recovered", json_true()) < 0)
                 r = rv_raise(-ENOMEM);
         if (r < 0)

@@ -97,34 +97,6 @@ static int put_run(struct rv_index *x, const struct rv_record_member members[N_M
         return rv__index_run(x, RV__INDEX_PUT_RUN, err);
 }
 
-static int take_decision(struct rv_index *x, const struct rv_record_member members[N_MEMBERS],
-        const struct rv__index_place *place, const uint8_t id[RV__INDEX_ID_BYTES], struct rv_error *err)
-{
-        struct rv__index_recent *recent = recent_of(x, id);
-        struct rv__index_taken row = { 0 };
-        uint64_t seq;
-        int r;
-
-        if (!rv_record_number(&members[SEQ], &seq))
-                return 0;
-        r = put_run(x, members, place, id, seq, err);
-        if (r != 0)
-                return r;
-        /* A run stands where its first record does; the second, of another stage, changes nothing of what it has taken. */
-        if (recent->is_used && memcmp(recent->id, id, RV__INDEX_ID_BYTES) == 0)
-                return 0;
-        *recent = (struct rv__index_recent){ .is_used = true, .seq = seq };
-        memcpy(recent->id, id, RV__INDEX_ID_BYTES);
-        recent->has_key = read_key(members, row.key, row.fingerprint);
-        if (!recent->has_key)
-                return 0;
-        memcpy(recent->key, row.key, sizeof(row.key));
-        memcpy(row.decision_id, id, RV__INDEX_ID_BYTES);
-        return rv__index_keys_put(x, &row, err);
-}
-
-/* ---- An outcome ---- */
-
 /* By the database, and then by the log: 1; 0 there is no such decision; RV__INDEX_E_BROKEN is *@ret_broken, 0 then. */
 static int find_decision(struct rv_index *x, const uint8_t id[RV__INDEX_ID_BYTES], struct rv__index_recent *ret,
         bool *ret_broken, struct rv_error *err)
@@ -164,6 +136,43 @@ static int find_decision(struct rv_index *x, const uint8_t id[RV__INDEX_ID_BYTES
         ret->has_key = !*ret_broken && read_key(members, ret->key, fingerprint);
         return !*ret_broken;
 }
+
+static int take_decision(struct rv_index *x, const struct rv_record_member members[N_MEMBERS],
+        const struct rv__index_place *place, const uint8_t id[RV__INDEX_ID_BYTES], struct rv_error *err)
+{
+        struct rv__index_recent *recent = recent_of(x, id);
+        struct rv__index_taken row = { 0 };
+        bool is_broken = false;
+        uint64_t seq;
+        int r;
+
+        if (!rv_record_number(&members[SEQ], &seq))
+                return 0;
+        r = put_run(x, members, place, id, seq, err);
+        if (r != 0)
+                return r;
+        /*
+         * A run stands where its first record does; the second, of stage `resolved`, changes nothing of what it has taken.
+         * That one need not be read by whoever read the first.
+         */
+        if (recent->is_used && memcmp(recent->id, id, RV__INDEX_ID_BYTES) == 0)
+                return 0;
+        if (sqlite3_changes(x->db) == 0) {
+                r = find_decision(x, id, recent, &is_broken, err);
+                recent->is_used = r > 0;
+                return is_broken ? RV__INDEX_E_BROKEN : r < 0 ? rv_trace(r) : 0;
+        }
+        *recent = (struct rv__index_recent){ .is_used = true, .seq = seq };
+        memcpy(recent->id, id, RV__INDEX_ID_BYTES);
+        recent->has_key = read_key(members, row.key, row.fingerprint);
+        if (!recent->has_key)
+                return 0;
+        memcpy(recent->key, row.key, sizeof(row.key));
+        memcpy(row.decision_id, id, RV__INDEX_ID_BYTES);
+        return rv__index_keys_put(x, &row, err);
+}
+
+/* ---- An outcome ---- */
 
 static int end_key(struct rv_index *x, const struct rv_record_member members[N_MEMBERS],
         const struct rv__index_recent *decision, struct rv_error *err)

@@ -47,6 +47,7 @@ CASES = [
     ("an empty log", [], {}, []),
     ("one run", A, {}, []),
     ("two stages", [decision("a"), decision("a"), outcome("a")], {}, []),
+    ("the second stage after the outcome", [decision("a"), outcome("a"), decision("a")], {}, ["outcome_before_decision"]),
     ("a rejection", [{"kind": "rejected", "time_us": 1}], {}, []),
     ("no outcome", A + [decision("b")], {}, ["decision_without_outcome"]),
     ("no decision", [outcome("a")], {}, ["outcome_without_decision"]),

@@ -4,6 +4,7 @@
  */
 #include "fuzz.h"
 
+#include "audit/replay_pair.h"
 #include "audit/replay_private.h"
 #include "policy/bundle_files.h"
 
@@ -39,15 +40,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct rv_replay_input input = { .bundles_fd = -EBADF, .to_seq = UINT64_MAX, .to_us = UINT64_MAX, .jobs = 1 };
         struct fuzz_cursor in = { data, size };
         struct rv_replay_worker *w = malloc(sizeof(*w));
-        struct rv_replay_result *result = calloc(1, sizeof(*result));
+        struct rv_replay_result *result = calloc(1, sizeof(*result)), *whole = calloc(1, sizeof(*whole));
 
         if (fuzz_byte(&in) & 1)
                 input.candidate = &candidate;
-        FUZZ_CHECK(w && result && rv_replay_worker_init(w, &input) == 0);
+        FUZZ_CHECK(w && result && whole && rv_replay_worker_init(w, &input) == 0);
         FUZZ_CHECK(rv_replay_line(w, (const char *)in.data, in.size, &where, result) == 0);
-        check_result(result);
+        FUZZ_CHECK(rv_replay_merge(whole, result) == 0 && rv_replay_stages_end(whole) == 0);
+        check_result(whole);
         rv_replay_worker_fini(w);
         free(w);
         rv_replay_free(result);
+        rv_replay_free(whole);
         return 0;
 }

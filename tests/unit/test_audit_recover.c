@@ -69,11 +69,12 @@ struct seen {
         unsigned n, fail_at;       /* 0: never */
         useconds_t slowly_us;      /* so that others come meanwhile */
         char ids[64][33];
-        char stages[64][16];
+        char stages[64][16], first_stages[64][16];
         bool had_left[64];
 };
 
-static int conclude(void *ctx, struct rv_log *log, const json_t *decision, json_t *left, struct rv_error *err)
+static int conclude(
+        void *ctx, struct rv_log *log, const json_t *first, const json_t *decision, json_t *left, struct rv_error *err)
 {
         _cleanup_(rv_json_unrefp) json_t *body = NULL;
         struct seen *seen = ctx;
@@ -83,6 +84,8 @@ static int conclude(void *ctx, struct rv_log *log, const json_t *decision, json_
         assert_true(seen->n < 64);
         usleep(seen->slowly_us);
         snprintf(seen->ids[seen->n], 33, "%s", rv_json_get_string(decision, "decision_id", ""));
+        assert_string_equal(rv_json_get_string(first, "decision_id", ""), seen->ids[seen->n]);
+        snprintf(seen->first_stages[seen->n], 16, "%s", rv_json_get_string(first, "stage", ""));
         snprintf(seen->stages[seen->n], 16, "%s", rv_json_get_string(decision, "stage", ""));
         seen->had_left[seen->n++] = left != NULL;
         body = json_pack("{s:O}", "decision_id", json_object_get(decision, "decision_id"));
@@ -198,6 +201,7 @@ static void two_stages(void **state)
         assert_int_equal(recover(state, &seen), 1);
         check_ids(&seen, want, 1);
         assert_string_equal(seen.stages[0], "resolved");
+        assert_string_equal(seen.first_stages[0], "requested");
 }
 
 static void left_outcome(void **state)

@@ -87,20 +87,21 @@ static void set_like_flags(void **state)
 
         (void)state;
         for (int i = 0; i < 200000; i++) {
-                struct rv_open_decision d = { .segment = "s" };
+                struct rv_open_place place = { .segment = "s" };
+                uint8_t key[RV_DECISION_ID_BYTES] = { 0 };
                 unsigned id;
 
                 seed = seed * 1103515245u + 12345u;
                 id = (seed >> 8) % N_IDS;
-                d.id[0] = (uint8_t)(id % 7);
-                d.id[1] = (uint8_t)(id / 256);
-                d.id[8] = (uint8_t)id;
-                d.offset = id;
+                key[0] = (uint8_t)(id % 7);
+                key[1] = (uint8_t)(id / 256);
+                key[8] = (uint8_t)id;
+                place.offset = id;
                 if ((seed >> 20) % 3) {
-                        rv_open_set_remove(&set, d.id);
+                        rv_open_set_remove(&set, key);
                         flags[id] = false;
                 } else {
-                        assert_int_equal(rv_open_set_put(&set, &d), 0);
+                        assert_int_equal(rv_open_set_put(&set, key, &place), 0);
                         flags[id] = true;
                 }
         }
@@ -110,27 +111,29 @@ static void set_like_flags(void **state)
         n_have = rv_open_set_sort(&set);
         assert_int_equal(n_have, n);
         for (size_t i = 0; i < n_have; i++) {
-                assert_true(flags[set.slots[i].offset]);
-                assert_true(i == 0 || set.slots[i - 1].offset < set.slots[i].offset);
+                assert_true(flags[set.slots[i].last.offset]);
+                assert_true(i == 0 || set.slots[i - 1].last.offset < set.slots[i].last.offset);
         }
         rv_open_set_fini(&set);
 }
 
 static void set_order(void **state)
 {
-        struct rv_open_decision a = { .id = { 3 }, .segment = "2", .offset = 1 }, b = { .id = { 2 }, .segment = "1", .offset = 9 },
-                                newer = { .id = { 3 }, .segment = "0", .offset = 7 };
+        static const uint8_t a[RV_DECISION_ID_BYTES] = { 3 }, b[RV_DECISION_ID_BYTES] = { 2 };
+        static const struct rv_open_place of_a = { "2", 1, 0 }, of_b = { "1", 9, 0 }, newer_of_a = { "0", 7, 0 };
         struct rv_open_set set = { 0 };
 
         (void)state;
         assert_int_equal(rv_open_set_sort(&set), 0);
-        rv_open_set_remove(&set, a.id);
-        assert_int_equal(rv_open_set_put(&set, &a), 0);
-        assert_int_equal(rv_open_set_put(&set, &b), 0);
-        assert_int_equal(rv_open_set_put(&set, &newer), 0);
+        rv_open_set_remove(&set, a);
+        assert_int_equal(rv_open_set_put(&set, a, &of_a), 0);
+        assert_int_equal(rv_open_set_put(&set, b, &of_b), 0);
+        assert_int_equal(rv_open_set_put(&set, a, &newer_of_a), 0);
         assert_int_equal(rv_open_set_sort(&set), 2);
-        assert_int_equal(set.slots[0].offset, 7);
-        assert_int_equal(set.slots[1].offset, 9);
+        assert_int_equal(set.slots[0].last.offset, 7);
+        assert_int_equal(set.slots[0].first.offset, 1);
+        assert_int_equal(set.slots[1].last.offset, 9);
+        assert_int_equal(set.slots[1].first.offset, 9);
         rv_open_set_fini(&set);
 }
 

@@ -104,6 +104,11 @@ static const struct {
           "\"verdict\":{\"effect\":\"none\",\"code\":\"none\",\"denials\":[{\"section\":\"none\",\"item\":<\"none\">}]}}" },
         { "in other letters, with more between them", "/facts/packages/*/name", "{\"facts\":{\"packages\":[{\"name\":\"acme-corp\",\"requested\":\"Acme_._Corp@1\"}]}}",
           "{\"facts\":{\"packages\":[{\"name\":<\"acme-corp\">,\"requested\":<\"Acme_._Corp@1\">}]}}" },
+        { "in the path that brought a package in", "/facts/packages/*/name",
+          "{\"facts\":{\"packages\":[{\"name\":\"packages\"},{\"name\":\"acme-corp\"}],\"pointers\":{\"packages\":[[\"/packages/0\"],[]],\"paths\":[[\"packages\"],[\"packages\",\"acme-corp\"]]}},"
+          "\"verdict\":{\"packages\":[{\"item\":\"acme-corp\",\"unmet\":[\"pin\"]}],\"reason\":{\"path\":[\"x\",\"acme-corp\"]}}}",
+          "{\"facts\":{\"packages\":[{\"name\":<\"packages\">},{\"name\":<\"acme-corp\">}],\"pointers\":{\"packages\":[[\"/packages/0\"],[]],\"paths\":[[<\"packages\">],[<\"packages\">,<\"acme-corp\">]]}},"
+          "\"verdict\":{\"packages\":[{\"item\":<\"acme-corp\">,\"unmet\":[\"pin\"]}],\"reason\":{\"path\":[\"x\",<\"acme-corp\">]}}}" },
         { "with less between them", "/tenant", "{\"tenant\":\"acme--corp\",\"principal\":\"x acme.corp\",\"message\":\"acme corp\"}",
           "{\"tenant\":<\"acme--corp\">,\"principal\":<\"x acme.corp\">,\"message\":\"acme corp\"}" },
         { "a label is no fixed word, whatever it is called", "/tenant", "{\"tenant\":\"acme\",\"facts\":{\"request\":{\"tenant\":{\"labels\":{\"mode\":\"acme\",\"effect\":\"acme\"}}}}}",

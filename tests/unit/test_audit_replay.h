@@ -67,6 +67,22 @@ static inline json_t *make_decision(const struct rv_bundle *bundle, const char *
         return body;
 }
 
+/* The body of the second decision of the run of @first: what @lock_text says comes of its packages. */
+static inline json_t *make_resolved(const json_t *first, const struct rv_bundle *bundle, const char *lock_text)
+{
+        json_t *body = json_deep_copy(first), *lock = json_loads(lock_text, 0, NULL), *facts = NULL, *verdict = NULL;
+
+        assert_non_null(lock);
+        assert_int_equal(rv_facts_resolve(json_object_get(first, "facts"), lock, 1750000060, &facts), 0);
+        assert_int_equal(rv_policy_decide(bundle, facts, &verdict), 0);
+        json_object_set_new(body, "stage", json_string("resolved"));
+        json_object_set_new(body, "facts", facts);
+        json_object_set_new(body, "verdict", verdict);
+        json_object_del(body, "shadow");
+        json_decref(lock);
+        return body;
+}
+
 static inline void set_digests(json_t *body)
 {
         _cleanup_(rv_json_unrefp) json_t *context = json_pack("{s:O, s:O, s:O}", "facts", json_object_get(body, "facts"), "bundle", json_object_get(body, "bundle"),

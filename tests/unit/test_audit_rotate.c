@@ -391,11 +391,13 @@ static void old_ones_are_moved_away(void **state)
         }
 }
 
-static int conclude(void *ctx, struct rv_log *log, const json_t *decision, json_t *left, struct rv_error *err)
+static int conclude(
+        void *ctx, struct rv_log *log, const json_t *first, const json_t *decision, json_t *left, struct rv_error *err)
 {
         _cleanup_(rv_json_unrefp) json_t *body = json_object();
 
         (void)ctx;
+        (void)first;
         (void)left;
         json_object_set(body, "decision_id", json_object_get(decision, "decision_id"));
         return rv_log_append(log, "outcome", body, NULL, err);

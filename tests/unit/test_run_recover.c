@@ -8,8 +8,8 @@
 
 #define ID "0123456789abcdef0123456789abcdef"
 
-/* A reeve that writes this decision, leaves that outcome (or NULL) and dies. */
-static void decide_and_die(void **state, const char *decision, const char *left)
+/* A reeve that writes this decision, and a second one of it (or NULL), leaves that outcome (or NULL) and dies. */
+static void decide_twice_and_die(void **state, const char *decision, const char *second, const char *left)
 {
         struct rv_error err = { 0 };
         pid_t pid = fork();
@@ -18,14 +18,21 @@ static void decide_and_die(void **state, const char *decision, const char *left)
         if (pid == 0) {
                 _cleanup_(rv_json_unrefp) json_t *body = json_loads(decision, 0, NULL);
                 _cleanup_(rv_json_unrefp) json_t *outcome = left ? json_loads(left, 0, NULL) : NULL;
+                _cleanup_(rv_json_unrefp) json_t *next = second ? json_loads(second, 0, NULL) : NULL;
                 struct rv_log *log = open_log(state);
 
-                if (!body || (left && !outcome) || rv_log_enlist(log, &err) != 0 || rv_log_append(log, "decision", body, NULL, &err) != 0)
+                if (!body || (second && !next) || (left && !outcome) || rv_log_enlist(log, &err) != 0 || rv_log_append(log, "decision", body, NULL, &err) != 0 ||
+                    (next && rv_log_append(log, "decision", next, NULL, &err) != 0))
                         _exit(1);
                 _exit(outcome && rv_log_leave(log, outcome) != 0);
         }
         assert_int_equal(waitpid(pid, &status, 0), pid);
         assert_int_equal(status, 0);
+}
+
+static void decide_and_die(void **state, const char *decision, const char *left)
+{
+        decide_twice_and_die(state, decision, NULL, left);
 }
 
 /* All records afterwards. */
@@ -99,6 +106,40 @@ static void outcomes(void **state)
         }
 }
 
+/* Two decisions of one run, or one of two that are due. */
+static void stages(void **state)
+{
+#define WITH(stage, mode, packages) ",\"stage\":\"" stage "\",\"facts\":{\"packages\":[" packages "],\"request\":{\"network_mode\":\"" mode "\",\"timeout_s\":30,\"memory_mib\":512}}"
+#define JUDGED(effect, code) ",\"verdict\":{\"effect\":\"" effect "\",\"code\":\"" code "\",\"reason\":{\"message\":\"no\"}}"
+#define SIX "{\"name\":\"six\"}"
+        static const struct {
+                const char *name, *first, *second, *status, *code, *started;
+        } rows[] = {
+                { "packages, and never resolved", "{" OWN WITH("requested", "any", SIX) ALLOW "}", NULL, "failed", "backend_lost", "no" },
+                { "their names hidden", "{" OWN ",\"stage\":\"requested\",\"facts\":{\"packages\":{\"redacted\":\"withheld\"},\"request\":{\"network_mode\":\"any\",\"package_count\":1}}" ALLOW "}", NULL, "failed", "backend_lost", "no" },
+                { "no packages", "{" OWN WITH("requested", "any", "") ALLOW "}", NULL, "outcome_unknown", "backend_lost", "unknown" },
+                { "resolved and allowed", "{" OWN WITH("requested", "any", SIX) ALLOW "}", "{" OWN WITH("resolved", "any", SIX) JUDGED("allow", "ok") "}", "outcome_unknown", "backend_lost", "unknown" },
+                { "resolved and denied", "{" OWN WITH("requested", "any", SIX) ALLOW "}", "{" OWN WITH("resolved", "any", SIX) JUDGED("deny", "package_denied") "}", "blocked", "package_denied", "no" },
+                { "resolved, and refused by the core", "{" OWN WITH("requested", "any", SIX) ALLOW "}", "{" OWN WITH("resolved", "any", SIX) JUDGED("allow", "ok") ",\"refused\":\"package_install_failed\"}", "failed", "package_install_failed", "no" },
+                { "a fact that was not to be had", "{" OWN WITH("requested", "any", SIX) ALLOW "}", "{" OWN WITH("resolved", "any", SIX) JUDGED("deny", "policy_error") ",\"refused\":\"package_unavailable\"}", "failed", "package_unavailable", "no" },
+                { "not resolved, and refused", "{" OWN WITH("requested", "any", SIX) ALLOW ",\"refused\":\"package_unavailable\"}", NULL, "failed", "package_unavailable", "no" },
+        };
+
+        for (size_t i = 0; i < RV_N_ELEMENTS(rows); i++) {
+                _cleanup_(rv_json_unrefp) json_t *records = NULL;
+                const json_t *o;
+
+                decide_twice_and_die(state, rows[i].first, rows[i].second, NULL);
+                records = recover(state, 1);
+                o = json_array_get(records, json_array_size(records) - 1);
+                if (strcmp(rv_json_get_string(o, "kind", ""), "outcome") || strcmp(rv_json_get_string(o, "status", ""), rows[i].status) ||
+                    strcmp(rv_json_get_string(o, "code", ""), rows[i].code) || strcmp(rv_json_get_string(o, "started", ""), rows[i].started))
+                        fail_msg("%s: %s %s, started %s", rows[i].name, rv_json_get_string(o, "status", ""), rv_json_get_string(o, "code", ""), rv_json_get_string(o, "started", ""));
+                tmp_remove(state);
+                assert_int_equal(tmp_make(state), 0);
+        }
+}
+
 /* The answer that went out unrecorded -> what is written for it. */
 static void left_outcomes(void **state)
 {
@@ -139,6 +180,7 @@ static void stored_outcomes(void **state)
                 bool is_stored;
         } rows[] = {
                 { "with a key", "{" OWN KEY FACTS("none") ALLOW "}", true },
+                { "with a key and a second stage that has none", "{" OWN KEY FACTS("none") ALLOW "}", true },
                 { "with a key and a network", "{" OWN KEY FACTS("any") ALLOW "}", true },
                 { "without a key", "{" OWN FACTS("none") ALLOW "}", false },
                 { "denied", "{" OWN KEY FACTS("none") DENY("package_denied") "}", false },
@@ -152,14 +194,14 @@ static void stored_outcomes(void **state)
                 char sha256[RV_SHA256_HEX_SIZE];
                 int r;
 
-                decide_and_die(state, rows[i].decision, NULL);
+                decide_twice_and_die(state, rows[i].decision, strstr(rows[i].name, "second stage") ? "{" OWN ",\"stage\":\"resolved\"" FACTS("none") JUDGED("allow", "ok") "}" : NULL, NULL);
                 records = recover(state, 1);
                 r = rv_read_file_at(AT_FDCWD, in_state(state, "outcomes/" ID), 1 << 20, &text);
                 if (r != (rows[i].is_stored ? 0 : -ENOENT))
                         fail_msg("%s: %d", rows[i].name, r);
                 if (rows[i].is_stored) {
                         rv_sha256_hex(text.data, text.size, sha256);
-                        assert_string_equal(sha256, member(records, 1, "outcome_sha256"));
+                        assert_string_equal(sha256, member(records, (unsigned)json_array_size(records) - 1, "outcome_sha256"));
                         assert_int_equal(rv_outcome_read(text.data, text.size, &kept), 0);
                         assert_int_equal(kept->outcome.reason.code, RV_CODE_BACKEND_LOST);
                         assert_string_equal(kept->outcome.run_id, "r1");
@@ -196,6 +238,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 TMP(outcomes),
+                TMP(stages),
                 TMP(left_outcomes),
                 TMP(stored_outcomes),
                 TMP(context),

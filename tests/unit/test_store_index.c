@@ -164,6 +164,45 @@ static void a_second_stage(void **state)
         expect(&found, RV_INDEX_FREE, 0);
 }
 
+/* Each record is read by an index that has not read those before: a second one without a key leaves the key as it is. */
+static void a_second_stage_read_by_another(void **state)
+{
+        static const struct {
+                const char *effect, *started;
+                enum rv_index_state then;
+        } rows[] = {
+                { "deny", "no", RV_INDEX_FREE }, { "allow", "no", RV_INDEX_FREE }, { "allow", "yes", RV_INDEX_DONE },
+        };
+        _cleanup_(rv_log_closep) struct rv_log *log = open_log(state);
+        struct rv_index_key found;
+
+        for (unsigned i = 0; i < RV_N_ELEMENTS(rows); i++) {
+                decide(log, i, i, i, "allow", NULL);
+                found = find_once(log, i, NULL);
+                expect(&found, RV_INDEX_OPEN, i);
+                decide(log, i, UINT_MAX, i, rows[i].effect, NULL);
+                found = find_once(log, i, NULL);
+                expect(&found, RV_INDEX_OPEN, i);
+                conclude(log, i, rows[i].started);
+                found = find_once(log, i, NULL);
+                expect(&found, rows[i].then, rows[i].then == RV_INDEX_DONE ? i : 0);
+        }
+}
+
+/* And by one that reads second record and outcome together. */
+static void a_second_stage_read_with_the_outcome(void **state)
+{
+        _cleanup_(rv_log_closep) struct rv_log *log = open_log(state);
+        struct rv_index_key found;
+
+        decide(log, 1, 1, 1, "allow", NULL);
+        found = find_once(log, 1, NULL);
+        decide(log, 1, UINT_MAX, 1, "deny", NULL);
+        conclude(log, 1, "no");
+        found = find_once(log, 1, NULL);
+        expect(&found, RV_INDEX_FREE, 0);
+}
+
 /* ---- When it is made anew ---- */
 
 static const char *index_file(void **state, const char *suffix)
@@ -552,6 +591,8 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 TMP(the_life_of_a_key),
                 TMP(a_second_stage),
+                TMP(a_second_stage_read_by_another),
+                TMP(a_second_stage_read_with_the_outcome),
                 TMP(broken_in_any_way),
                 TMP(being_made),
                 TMP(broken_before_an_outcome),

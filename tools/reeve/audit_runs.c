@@ -112,21 +112,39 @@ static void copy(json_t *entry, const char *name, const json_t *from, const char
         set(entry, name, json_incref(json_object_get(from, member)));
 }
 
+/* A run has the place and time of its first decision, and is denied if either stage denies. */
+static bool is_denied_already(const json_t *held)
+{
+        return strcmp(rv_json_get_string(held, "effect", ""), "deny") == 0;
+}
+
+static int keep_place(json_t *entry, const json_t *held)
+{
+        static const char *const names[] = { "seq", "time", "time_us" };
+
+        for (size_t i = 0; i < RV_N_ELEMENTS(names) && held; i++)
+                if (json_object_set(entry, names[i], json_object_get(held, names[i])) < 0)
+                        return -ENOMEM;
+        return 0;
+}
+
 static int add_decision(struct audit_runs *runs, const struct audit_record *r)
 {
         _cleanup_(rv_json_unrefp) json_t *verdict = NULL, *entry = NULL, *id = audit_record_text(r->decision_id);
-        const json_t *denial;
+        const json_t *denial, *held;
 
         if (!json_is_string(id) || !r->verdict.text ||
                 rv_canonical_read(r->verdict.text, r->verdict.n, RV_LOG_DEPTH_MAX, &verdict) < 0)
                 return -EINVAL;
+        held = json_object_get(runs->open, json_string_value(id));
+        if (is_denied_already(held))
+                return 0;
         /* One stage of a run that is wanted makes all of it wanted. */
-        if (!json_object_get(runs->open, json_string_value(id)) &&
-            (!is_in_time(runs, r) || (runs->filter.rule && !has_rule(verdict, runs->filter.rule)) ||
+        if (!held && (!is_in_time(runs, r) || (runs->filter.rule && !has_rule(verdict, runs->filter.rule)) ||
              (runs->filter.package && !has_package(runs, r->facts))))
                 return 0;
         entry = begin("run", r);
-        if (!entry)
+        if (!entry || keep_place(entry, held) < 0)
                 return -ENOMEM;
         denial = json_array_get(json_object_get(verdict, "denials"), 0);
         set(entry, "stage", audit_record_text(r->stage));

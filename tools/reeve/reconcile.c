@@ -159,8 +159,11 @@ static int take_decision(struct reconciliation *c, const struct record *r)
 
         if (!d)
                 return rv_raise(-ENOMEM);
-        if (d->is_decided)
-                return 0;       /* its second stage */
+        if (d->is_decided) {    /* its second stage, which is no more than the first a thing of after the outcome */
+                if (d->is_concluded)
+                        tell(c, RECONCILE_outcome_before_decision, r->id, &d->outcome_seq, "");
+                return 0;
+        }
         if (d->is_concluded)
                 tell(c, RECONCILE_outcome_before_decision, r->id, &d->outcome_seq, "");
         d->is_decided = true;
