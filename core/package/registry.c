@@ -1,4 +1,5 @@
 #include "package/registry_private.h"
+#include "package/registry_secrets.h"
 
 #include <arpa/inet.h>
 #include <string.h>
@@ -42,20 +43,43 @@ bool rv__url_split(const char *text, struct rv__url *ret)
         return ret->host_end > ret->host;
 }
 
-const char *rv__registry_keep_host(struct rv_registry *r, const char *text, size_t n)
+bool rv__registry_canonical_host(const char *text, size_t n, char ret[RV_DOMAIN_SIZE])
 {
-        char name[RV_DOMAIN_SIZE], literal[INET6_ADDRSTRLEN];
+        char literal[INET6_ADDRSTRLEN];
         unsigned char address[16];
 
         if (n < sizeof(literal)) {
                 memcpy(literal, text, n);
                 literal[n] = 0;
-                if (inet_pton(AF_INET, literal, address) == 1)
-                        return rv_arena_strdup(&r->arena, literal);
+                if (inet_pton(AF_INET, literal, address) == 1) {
+                        memcpy(ret, literal, n + 1);
+                        return true;
+                }
                 if (inet_pton(AF_INET6, literal, address) == 1)
-                        return rv_arena_strdup(&r->arena, inet_ntop(AF_INET6, address, literal, sizeof(literal)));
+                        return inet_ntop(AF_INET6, address, ret, RV_DOMAIN_SIZE);
         }
-        return rv_domain_parse_host(text, n, name, NULL) == 0 ? rv_arena_strdup(&r->arena, name) : NULL;
+        return rv_domain_parse_host(text, n, ret, NULL) == 0;
+}
+
+const char *rv__registry_keep_host(struct rv_registry *r, const char *text, size_t n)
+{
+        char name[RV_DOMAIN_SIZE];
+
+        return rv__registry_canonical_host(text, n, name) ? rv_arena_strdup(&r->arena, name) : NULL;
+}
+
+void rv__registry_strip(char *text)
+{
+        while ((text = strstr(text, "://")) != NULL) {
+                size_t n;
+                char *at;
+
+                text += 3;
+                n = strcspn(text, "/?# \t\r\n");
+                at = memrchr(text, '@', n);
+                if (at)
+                        memmove(text, at + 1, strlen(at + 1) + 1);
+        }
 }
 
 static const char *without_credentials(struct rv_registry *r, const char *text, const struct rv__url *url)
@@ -103,6 +127,24 @@ int rv_registry_add_url(struct rv_registry *r, const char *text, const char **re
         return at < 0 ? rv_trace(at) : 0;
 }
 
+static int add_secret(struct rv_registry *r, enum rv__secret_kind kind, const char *url, const char **ret_plain)
+{
+        const char *plain;
+        int e = rv_registry_add_url(r, url, &plain);
+
+        if (e < 0)
+                return rv_trace(e);
+        rv__secrets_keep_url(&r->secrets, kind, url, plain);
+        if (ret_plain)
+                *ret_plain = plain;
+        return 0;
+}
+
+int rv__registry_add_extra(struct rv_registry *r, const char *url, const char **ret_plain)
+{
+        return rv_trace(add_secret(r, RV__SECRET_EXTRA, url, ret_plain));
+}
+
 /* "host", "host:port" or a URL, as `registries.<language>.files` has them. */
 void rv__registry_add_host(struct rv_registry *r, const char *text)
 {
@@ -110,7 +152,7 @@ void rv__registry_add_host(struct rv_registry *r, const char *text)
         int n = snprintf(url, sizeof(url), "https://%s", text);
 
         if (strstr(text, "://"))
-                (void)rv_registry_add_url(r, text, NULL);
+                (void)add_secret(r, RV__SECRET_OTHER, text, NULL);
         else if (n > 0 && (size_t)n < sizeof(url))
                 (void)rv_registry_add_url(r, url, NULL);
 }
@@ -127,10 +169,61 @@ void rv__registry_set_index(struct rv_registry *r, const char *url, const char *
         at = add(r, url, &r->index);
         if (at < 0)
                 return;
+        rv__secrets_keep_url(&r->secrets, RV__SECRET_INDEX, url, r->index);
         r->source = rv_arena_strdup(&r->arena, source);
         host = r->hosts[at];
         memmove(r->hosts + 1, r->hosts, sizeof(r->hosts[0]) * (size_t)at);
         r->hosts[0] = host;
+}
+
+/* ---- Scopes ---- */
+
+void rv__registry_set_scope(struct rv_registry *r, const char *scope, size_t n_scope, const char *url)
+{
+        struct rv_registry_scope *s = r->scopes, *end = r->scopes + r->n_scopes;
+        const char *name, *with;
+
+        if (n_scope < 2 || strspn(scope + 1, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ._~-") < n_scope - 1)
+                return;
+        while (s < end && (strncmp(s->name, scope, n_scope) != 0 || s->name[n_scope]))
+                s++;
+        if (s == r->scopes + RV_REGISTRY_SCOPES_MAX)
+                return;
+        name = rv_arena_strndup(&r->arena, scope, n_scope);
+        with = rv_arena_strdup(&r->arena, url);
+        if (!name || !with)
+                return;
+        /* With its credentials for now: a later file's is in place of it. */
+        if (s < end)
+                explicit_bzero((char *)s->url, strlen(s->url));
+        *s = (struct rv_registry_scope){ name, with };
+        r->n_scopes += s == end;
+}
+
+void rv__registry_add_scopes(struct rv_registry *r)
+{
+        for (size_t i = 0; i < r->n_scopes; i++) {
+                char *with = (char *)r->scopes[i].url;
+                const char *plain = NULL;
+
+                /* One that is no address stays, so that its packages are not looked for in the index. */
+                if (add_secret(r, RV__SECRET_OTHER, with, &plain) < 0) {
+                        rv__registry_strip(with);
+                        continue;
+                }
+                r->scopes[i].url = plain;
+                explicit_bzero(with, strlen(with));
+        }
+}
+
+const char *rv_registry_base(const struct rv_registry *r, const char *package)
+{
+        size_t n = *package == '@' ? strcspn(package, "/") : 0;
+
+        for (size_t i = 0; n && i < r->n_scopes; i++)
+                if (strncmp(r->scopes[i].name, package, n) == 0 && !r->scopes[i].name[n])
+                        return r->scopes[i].url;
+        return r->index;
 }
 
 /* ---- Links ---- */
@@ -168,12 +261,27 @@ static const struct rv_config_registry *find_in(const struct rv_config_registrie
         return NULL;
 }
 
+/* The configuration's own list, as it stands there. */
+static void name_files(struct rv_registry *r, const struct rv_config_list *files)
+{
+        _cleanup_(rv_buf_fini) struct rv_buf text = { 0 };
+
+        for (size_t i = 0; i < files->n_items; i++)
+                rv_buf_printf(&text, "%s%s", text.size ? " " : "", files->items[i]);
+        if (!text.size || rv_buf_error(&text) < 0)
+                return;
+        rv__registry_strip(text.data);
+        r->files = rv_arena_strdup(&r->arena, text.data);
+        explicit_bzero(text.data, text.size);
+}
+
 static void take_config(struct rv_registry *r, const struct rv_config_registry *c, const char *source)
 {
         if (c->index)
                 rv__registry_set_index(r, c->index, source);
         for (size_t i = 0; i < c->files.n_items; i++)
                 rv__registry_add_host(r, c->files.items[i]);
+        name_files(r, &c->files);
         r->has_files = c->files.n_items > 0;
         r->ca = c->ca ? rv_arena_strdup(&r->arena, c->ca) : NULL;
         rv__registry_set_proxy(r, c->proxy);
@@ -213,6 +321,7 @@ void rv_registry_free(struct rv_registry *r)
 {
         if (!r)
                 return;
+        rv__secrets_free(r->secrets);
         rv_arena_fini(&r->arena);
         free(r);
 }

@@ -10,7 +10,8 @@
  *   rv_registry_complete()    without: asks the tool and the index where that is needed, and keeps the answers
  *   rv_registry_free()
  *
- * Addresses are kept without credentials, which never go to a run. One thread at a time.
+ * Addresses are kept without credentials, which never go to a run; registry_credentials.h says where they go. One
+ * thread at a time.
  */
 #pragma once
 
@@ -19,11 +20,20 @@
 #include "request/request.h"
 
 #define RV_REGISTRY_HOSTS_MAX 64
+#define RV_REGISTRY_SCOPES_MAX 32
+
+struct rv__secrets;
 
 struct rv_registry_host {
         const char *host;            /* a canonical name, or an address */
         uint16_t port;
         bool is_learned;             /* by a page of the index: it has to be public */
+};
+
+/* npm's "@corp:registry=…". */
+struct rv_registry_scope {
+        const char *name;            /* "@corp" */
+        const char *url;             /* without credentials */
 };
 
 struct rv_registry {
@@ -36,10 +46,14 @@ struct rv_registry {
         const char *proxy_fault;     /* why the proxy that is named cannot be used; NULL: it can, or there is none */
         const char *no_proxy;        /* hosts that are reached without it, as NO_PROXY lists them; NULL: none */
         const char *extra_index;     /* pip's further indexes, without credentials, spaces between them; NULL: none */
-        const char *find_links;      /* pip's further places for files, as they are written, or NULL */
+        const char *find_links;      /* pip's further places for files, as they are written but for credentials, or NULL */
+        struct rv_registry_scope scopes[RV_REGISTRY_SCOPES_MAX];
+        size_t n_scopes;
+        const char *files;           /* hosts of files that the configuration names, spaces between them; NULL: none */
         const char *source;          /* where the index was found, for people */
         bool has_files;              /* the hosts of files are known too */
-        struct rv_arena arena;       /* of all of it */
+        struct rv__secrets *secrets; /* or NULL */
+        struct rv_arena arena;       /* of all but the secrets */
 };
 
 /* What is looked at: for tests another tree and another environment. */
@@ -72,7 +86,10 @@ int rv_registry_find(const struct rv_config *config, const struct rv_config_tena
 void rv_registry_complete(struct rv_registry *r, int state_fd, int helper_fd);
 #define RV_REGISTRY_MS 5000
 
-/** rv_registry_free() - release; NULL is allowed. Context: any. Ownership: takes @r. Return: none */
+/** rv_registry_base() - the address below which a package is: its scope's, else the index. Context: any. Ownership: the registry's. Return: it, or NULL: none is known */
+const char *rv_registry_base(const struct rv_registry *r, const char *package);
+
+/** rv_registry_free() - release, and wipe credentials; NULL is allowed. Context: any. Ownership: takes @r. Return: none */
 void rv_registry_free(struct rv_registry *r);
 RV_DEFINE_CLEANUP(struct rv_registry, rv_registry_free)
 

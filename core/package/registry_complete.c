@@ -1,3 +1,4 @@
+#include "package/registry_credentials.h"
 #include "package/registry_private.h"
 
 #include "base/child.h"
@@ -172,21 +173,24 @@ static void take_own(struct rv_registry *r, int state_fd)
 
 static void ask_index(struct rv_registry *r, int state_fd, int helper_fd, const char *what)
 {
-        static const char *const headers[] = { "Accept: application/vnd.pypi.simple.v1+json, text/html;q=0.5" };
-        char url[1024], line[600];
-        struct rv_fetch_request q = { .method = "GET", .url = url, .headers = headers, .n_headers = 1, .max_bytes = PAGE_BYTES_MAX,
+        char url[1024], line[600], authorization[RV_REGISTRY_AUTHORIZATION_SIZE];
+        const char *const headers[] = { "Accept: application/vnd.pypi.simple.v1+json, text/html;q=0.5", authorization };
+        struct rv_fetch_request q = { .method = "GET", .url = url, .headers = headers, .max_bytes = PAGE_BYTES_MAX,
                                       .timeout_ms = RV_REGISTRY_MS, .ca = r->ca };
         _cleanup_(rv_fetch_answer_fini) struct rv_fetch_answer answer = { 0 };
         _cleanup_(rv_buf_fini) struct rv_buf lines = { 0 };
         size_t n_before = r->n_hosts, n = strlen(r->index);
         char proxy[RV_DOMAIN_SIZE + 24];
+        int e;
 
         snprintf(proxy, sizeof(proxy), strchr(r->proxy.host ? r->proxy.host : "", ':') ? "http://[%s]:%u" : "http://%s:%u", r->proxy.host ? r->proxy.host : "",
                  r->proxy.port);
         q.proxy = r->proxy.host ? proxy : NULL;
         snprintf(url, sizeof(url), "%s%spip/", r->index, n && r->index[n - 1] == '/' ? "" : "/");
-        if (rv_fetch(helper_fd, &q, &answer, NULL) < 0 || answer.code != RV_FETCH_OK || answer.status != 200 ||
-                !answer.body.size)
+        q.n_headers = rv_registry_authorization(r, url, authorization) ? 2 : 1;
+        e = rv_fetch(helper_fd, &q, &answer, NULL);
+        explicit_bzero(authorization, sizeof(authorization));
+        if (e < 0 || answer.code != RV_FETCH_OK || answer.status != 200 || !answer.body.size)
                 return;
         (void)rv_registry_page_hosts(r, answer.body.data, answer.body.size);
         r->has_files = true;

@@ -1,4 +1,5 @@
 #include "package/registry_private.h"
+#include "package/registry_secrets.h"
 
 #include "base/buf.h"
 #include "base/fd.h"
@@ -87,6 +88,7 @@ static void read_file(struct reading *reading, const char *dir, const char *name
         rest = text.data;
         while ((line = strsep(&rest, "\n")) != NULL)
                 take_line(reading, line);
+        explicit_bzero(text.data, text.size);   /* it may hold credentials */
 }
 
 static void set(struct rv_registry *r, const char **field, const char *value)
@@ -124,7 +126,7 @@ static void keep_pip_extra(struct rv_registry *r, char *list)
         const char *url, *plain;
 
         while ((url = strsep(&list, " \t\r")) != NULL)
-                if (*url && rv_registry_add_url(r, url, &plain) == 0)
+                if (*url && rv__registry_add_extra(r, url, &plain) == 0)
                         rv_buf_printf(&text, "%s%s", text.size ? " " : "", plain);
         if (text.size && rv_buf_error(&text) == 0)
                 set(r, &r->extra_index, text.data);
@@ -135,6 +137,15 @@ static void take_pip_proxy(struct rv_registry *r, const char *value)
 {
         rv__registry_set_proxy(r, value);
         r->no_proxy = NULL;
+}
+
+static void set_find_links(struct rv_registry *r, const char *value)
+{
+        char *copy = *value ? rv_arena_strdup(&r->arena, value) : NULL;
+
+        if (copy)
+                rv__registry_strip(copy);
+        r->find_links = copy ? copy : r->find_links;
 }
 
 static void take_pip_setting(struct reading *reading, const char *name, const char *value)
@@ -150,7 +161,7 @@ static void take_pip_setting(struct reading *reading, const char *name, const ch
         else if (strcmp(name, "extra-index-url") == 0)
                 take_pip_extra(reading, value);
         else if (strcmp(name, "find-links") == 0)
-                set(r, &r->find_links, value);
+                set_find_links(r, value);
 }
 
 static void take_pip(struct reading *reading, const char *key, const char *value)
@@ -211,13 +222,15 @@ void rv__registry_read_pip(struct rv_registry *r, const struct rv_registry_view 
                         take_pip_setting(&reading, variables[i][1], get(view, variables[i][0]));
         if (rv_buf_error(&reading.extra) == 0)
                 keep_pip_extra(r, reading.extra.data);
+        if (reading.extra.data)
+                explicit_bzero(reading.extra.data, reading.extra.capacity);
         rv_buf_fini(&reading.extra);
 }
 
 /* ---- npm ---- */
 
-/* ${NAME} is the environment's, if it has it. */
-static void expand(const struct reading *reading, const char *value, char *ret, size_t size)
+/* ${NAME} is the environment's, if it has it. Returns false if it does not fit. */
+static bool expand(const struct reading *reading, const char *value, char *ret, size_t size)
 {
         size_t n = 0;
 
@@ -239,6 +252,7 @@ static void expand(const struct reading *reading, const char *value, char *ret, 
                 value = end + 1;
         }
         ret[n] = 0;
+        return n + 1 < size;
 }
 
 static bool ends_in(const char *text, const char *end)
@@ -248,22 +262,31 @@ static bool ends_in(const char *text, const char *end)
         return n >= k && strcmp(text + n - k, end) == 0;
 }
 
-static void take_npm(struct reading *reading, const char *key, const char *text)
+static void take_npm_value(struct reading *reading, const char *key, const char *value)
 {
         struct rv_registry *r = reading->r;
-        char value[1024];
 
-        expand(reading, text, value, sizeof(value));
         if (strcmp(key, "registry") == 0)
                 rv__registry_set_index(r, value, reading->path);
         else if (*key == '@' && ends_in(key, ":registry"))
-                rv__registry_add_host(r, value);
+                rv__registry_set_scope(r, key, strlen(key) - strlen(":registry"), value);
+        else if (strncmp(key, "//", 2) == 0)
+                rv__secrets_keep_npm(&r->secrets, key, value);
         else if (strcmp(key, "cafile") == 0)
                 set(r, &r->ca, value);
         else if (strcmp(key, "https-proxy") == 0 || strcmp(key, "proxy") == 0)
                 rv__registry_set_proxy(r, value);
         else if (strcmp(key, "noproxy") == 0)
                 set(r, &r->no_proxy, value);
+}
+
+static void take_npm(struct reading *reading, const char *key, const char *text)
+{
+        char value[RV__SECRET_BYTES_MAX + 1024];
+
+        if (expand(reading, text, value, sizeof(value)))
+                take_npm_value(reading, key, value);
+        explicit_bzero(value, sizeof(value));
 }
 
 /* npm reads its variables in any case. */
@@ -303,4 +326,5 @@ void rv__registry_read_npm(struct rv_registry *r, const struct rv_registry_view 
         take_npm_variable(&reading, "npm_config_cafile", "cafile");
         take_npm_variable(&reading, "npm_config_https_proxy", "https-proxy");
         take_npm_variable(&reading, "npm_config_noproxy", "noproxy");
+        rv__registry_add_scopes(r);
 }

@@ -1,4 +1,4 @@
-#include "package/registry_tools.h"
+#include "package/registry_private.h"
 
 #include "base/fd.h"
 
@@ -29,10 +29,9 @@ static const struct names {
         } },
 };
 
-/* Returns -ENOMEM if the texts could not be kept. */
-static int add(struct rv_registry_tools *t, const char *name, const char *value)
+int rv__registry_tools_add(struct rv_registry_tools *t, const char *name, const char *value)
 {
-        char *copy = rv_arena_strdup(&t->arena, value);
+        char *copy = t->n_env < RV_REGISTRY_TOOLS_ENV_MAX ? rv_arena_strdup(&t->arena, value) : NULL;
 
         if (!copy)
                 return rv_raise(-ENOMEM);
@@ -40,15 +39,38 @@ static int add(struct rv_registry_tools *t, const char *name, const char *value)
         return 0;
 }
 
-/* pip takes an index over plain HTTP only from a host that it is told to trust. */
-static int add_trust(struct rv_registry_tools *t, const struct rv_registry *r)
+/* "host:port" of an address over plain HTTP joins the list. */
+static void trust(struct rv_buf *list, const char *text)
 {
-        char text[RV_DOMAIN_SIZE + 24];
+        char host[RV_DOMAIN_SIZE];
+        struct rv__url url;
 
-        if (r->language != RV_LANGUAGE_PYTHON || !r->index || strncmp(r->index, "http://", 7) != 0)
+        if (strncmp(text, "http://", 7) != 0 || !rv__url_split(text, &url) || !rv__registry_canonical_host(url.host, (size_t)(url.host_end - url.host), host))
+                return;
+        rv_buf_printf(list, strchr(host, ':') ? "%s[%s]:%u" : "%s%s:%u", list->size ? " " : "", host, url.port);
+}
+
+int rv__registry_tools_add_trust(struct rv_registry_tools *t, const struct rv_registry *r)
+{
+        _cleanup_(rv_buf_fini) struct rv_buf list = { 0 };
+        const char *entry = r->extra_index;
+
+        if (r->language != RV_LANGUAGE_PYTHON)
                 return 0;
-        snprintf(text, sizeof(text), strchr(r->hosts[0].host, ':') ? "[%s]:%u" : "%s:%u", r->hosts[0].host, r->hosts[0].port);
-        return rv_trace(add(t, "PIP_TRUSTED_HOST", text));
+        if (r->index)
+                trust(&list, r->index);
+        while (entry && *entry) {
+                size_t n = strcspn(entry, " ");
+                _cleanup_(rv_freep) char *one = strndup(entry, n);
+
+                if (!one)
+                        return rv_raise(-ENOMEM);
+                trust(&list, one);
+                entry += n + strspn(entry + n, " ");
+        }
+        if (rv_buf_error(&list) < 0)
+                return rv_raise(-ENOMEM);
+        return list.size ? rv_trace(rv__registry_tools_add(t, "PIP_TRUSTED_HOST", list.data)) : 0;
 }
 
 static int read_ca(struct rv_registry_tools *t, const struct rv_registry *r, struct rv_error *err)
@@ -65,21 +87,22 @@ static int read_ca(struct rv_registry_tools *t, const struct rv_registry *r, str
         return 0;
 }
 
-/* With a file of its own, that; else the runtime's, if it has one. */
-static int add_ca(struct rv_registry_tools *t, const struct rv_registry *r, const char *root, struct rv_error *err)
+int rv__registry_tools_ca(struct rv_registry_tools *t, const struct rv_registry *r, const char *root,
+        const char **ret_path, struct rv_error *err)
 {
-        const char *name = names[r->language].ca;
         char path[4096];
+        int e;
 
         if (r->ca) {
-                int e = read_ca(t, r, err);
-
-                return e < 0 ? rv_trace(e) : rv_trace(add(t, name, RV_PLAN_CA_FILE));
+                e = read_ca(t, r, err);
+                if (e == 0)
+                        *ret_path = RV_PLAN_CA_FILE;
+                return rv_trace(e);
         }
-        if ((size_t)snprintf(path, sizeof(path), "%s%s", strcmp(root, "host") ? root : "", SYSTEM_CA) >= sizeof(path) ||
-                access(path, R_OK) < 0)
-                return 0;
-        return rv_trace(add(t, name, SYSTEM_CA));
+        if ((size_t)snprintf(path, sizeof(path), "%s%s", strcmp(root, "host") ? root : "", SYSTEM_CA) < sizeof(path) &&
+                access(path, R_OK) == 0)
+                *ret_path = SYSTEM_CA;
+        return 0;
 }
 
 int rv_registry_tools_make(
@@ -87,16 +110,19 @@ int rv_registry_tools_make(
 {
         const struct names *n = &names[r->language];
         struct rv_registry_tools t = { 0 };
-        int e = r->index ? add(&t, n->index, r->index) : 0;
+        const char *ca = NULL;
+        int e = r->index ? rv__registry_tools_add(&t, n->index, r->index) : 0;
 
         if (e == 0 && r->extra_index)
-                e = add(&t, "PIP_EXTRA_INDEX_URL", r->extra_index);
+                e = rv__registry_tools_add(&t, "PIP_EXTRA_INDEX_URL", r->extra_index);
         if (e == 0)
-                e = add_trust(&t, r);
+                e = rv__registry_tools_add_trust(&t, r);
         if (e == 0)
-                e = add_ca(&t, r, root, err);
+                e = rv__registry_tools_ca(&t, r, root, &ca, err);
+        if (e == 0 && ca)
+                e = rv__registry_tools_add(&t, n->ca, ca);
         for (size_t i = 0; i < RV_N_ELEMENTS(n->fixed) && n->fixed[i][0] && e == 0; i++)
-                e = add(&t, n->fixed[i][0], n->fixed[i][1]);
+                e = rv__registry_tools_add(&t, n->fixed[i][0], n->fixed[i][1]);
         if (e < 0) {
                 rv_registry_tools_fini(&t);
                 return rv_trace(e);
@@ -107,6 +133,8 @@ int rv_registry_tools_make(
 
 void rv_registry_tools_fini(struct rv_registry_tools *t)
 {
+        for (size_t i = 0; i < t->n_env; i++)
+                explicit_bzero((char *)t->env[i].value, strlen(t->env[i].value));
         rv_buf_fini(&t->ca);
         rv_arena_fini(&t->arena);
         *t = (struct rv_registry_tools){ 0 };

@@ -16,7 +16,7 @@
 
 #include <reeve/backend.h>
 
-#define RV_REGISTRY_TOOLS_ENV_MAX 12
+#define RV_REGISTRY_TOOLS_ENV_MAX 24
 
 struct rv_registry_tools {
         struct rv_plan_env env[RV_REGISTRY_TOOLS_ENV_MAX];
@@ -35,5 +35,5 @@ struct rv_registry_tools {
  */
 int rv_registry_tools_make(
         const struct rv_registry *r, const char *root, struct rv_registry_tools *ret, struct rv_error *err);
-/** rv_registry_tools_fini() - release. Context: any. Ownership: takes the content. Return: none */
+/** rv_registry_tools_fini() - wipe the texts, which a resolver's have credentials in, and release. Context: any. Ownership: takes the content. Return: none */
 void rv_registry_tools_fini(struct rv_registry_tools *t);
