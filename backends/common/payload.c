@@ -10,7 +10,7 @@
 
 /* Design, section 7a. The working directory is also HOME; a key is handed on, never enforced here. */
 static const char *const base_env[][2] = {
-        { "PATH", "/usr/bin:/bin" }, { "HOME", "/box" },  { "PWD", "/box" },
+        { "HOME", "/box" },          { "PWD", "/box" },
         { "TMPDIR", "/tmp" },        { "LANG", "C.UTF-8" }, { "TZ", "UTC" },
         { "USER", "sandbox" },       { "SHELL", "/bin/sh" }, { "PYTHONUNBUFFERED", "1" },
         { "PYTHONDONTWRITEBYTECODE", "1" }, { "REEVE_RESULT", "/box/.reeve-result" },
@@ -39,6 +39,14 @@ static bool is_requested(const struct rv_plan *plan, const char *name)
         return false;
 }
 
+/* With a layer its commands come first. */
+static const char *find_path(const struct rv_plan *plan)
+{
+        if (!plan->layer)
+                return "/usr/bin:/bin";
+        return plan->language == RV_PLAN_PYTHON ? RV_LAYER_PYTHON "/bin:/usr/bin:/bin" : RV_LAYER_JAVASCRIPT "/.bin:/usr/bin:/bin";
+}
+
 int rv_payload_write(const struct rv_plan *plan, int *ret_fd)
 {
         _cleanup_(rv_buf_fini) struct rv_buf b = { 0 };
@@ -48,6 +56,8 @@ int rv_payload_write(const struct rv_plan *plan, int *ret_fd)
         int r;
 
         rv_buf_append(&b, &head, sizeof(head));
+        if (!is_requested(plan, "PATH"))
+                add_env(&b, &head.n_env, "PATH", find_path(plan));
         for (size_t i = 0; i < RV_N_ELEMENTS(base_env); i++)
                 if (!is_requested(plan, base_env[i][0]))
                         add_env(&b, &head.n_env, base_env[i][0], base_env[i][1]);

@@ -242,6 +242,11 @@ int rv_runtime_open(const struct rv_config_runtime *config, struct rv_runtime *r
         return 0;
 }
 
+int rv_runtime_add_uv(struct rv_runtime *rt, const char *path)
+{
+        return rv__runtime_add(rt, RV_VIEW_RESOLVER, RV_VIEW_BIND, RV_PLAN_UV_FILE, path);
+}
+
 void rv_runtime_close(struct rv_runtime *rt)
 {
         for (size_t i = 0; i < rt->n_entries; i++) {

@@ -27,6 +27,7 @@ enum rv_view_when {
         RV_VIEW_ALWAYS,
         RV_VIEW_PYTHON_TOOLS,        /* in a run of that language in network mode registries: the package manager */
         RV_VIEW_JAVASCRIPT_TOOLS,
+        RV_VIEW_RESOLVER,            /* in a program of reeve's that finds packages for Python */
 };
 
 struct rv_view_entry {
@@ -52,6 +53,8 @@ struct rv_runtime {
  * Return:    0; -ENOENT the root is not there; -ENOMEM
  */
 int rv_runtime_open(const struct rv_config_runtime *config, struct rv_runtime *ret, struct rv_error *err);
+/** rv_runtime_add_uv() - @path, the host's uv, is RV_PLAN_UV_FILE where packages are looked for. Context: after open. Ownership: copies. Return: 0 or -ENOMEM */
+int rv_runtime_add_uv(struct rv_runtime *rt, const char *path);
 /** rv_runtime_close() - release. Context: any. Ownership: takes the content. Return: none */
 void rv_runtime_close(struct rv_runtime *rt);
 

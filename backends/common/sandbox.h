@@ -36,6 +36,8 @@ struct ns_message {
         uint32_t language, memory_mib;   /* with ASSIGN */
         uint32_t network;                /* with ASSIGN: enum rv_plan_network; with NETWORK: enum rv_netns_mode */
         uint32_t is_network_fault;       /* with FAILED: it is this host's network that cannot be had */
+        uint32_t is_resolver;            /* with ASSIGN */
+        char layer[RV_LAYER_DIGEST_SIZE];        /* with ASSIGN: "" for none */
         char step[64];
 };
 
@@ -47,6 +49,10 @@ struct ns_child {
         struct rv_init init;                 /* filled when it is assigned */
         int payload_fd;
         enum rv_plan_network network;
+        int layers_fd;                       /* a mount of the layers' directory, or -1: `layers` is to be opened, */
+        const char *layers;                  /* if it is not NULL: its path */
+        bool is_resolver;
+        char layer[RV_LAYER_DIGEST_SIZE];
 };
 
 /** ns_child_main() - be the child. Context: just cloned. Ownership: takes all. Return: never */

@@ -161,7 +161,7 @@ static void take_report(struct rv_spawn_client *client, struct rv_spawn_report *
         }
         if (report->event.kind == RV_SPAWN_FAILED || report->event.kind == RV_SPAWN_ENDED)
                 spawn->is_over = true;
-        if (report->event.kind == RV_SPAWN_REMOVED) {
+        if (report->event.kind == RV_SPAWN_REMOVED || report->event.kind == RV_SPAWN_LAYER) {
                 rv_spawn_cb cb = spawn->cb;
                 void *cb_arg = spawn->arg;
 
@@ -225,6 +225,8 @@ static void fill_request(const struct rv_plan *plan, uint64_t id, struct rv_spaw
                 .memory_mib = plan->memory_mib, .pids = plan->pids, .cpus_milli = plan->cpus_milli, .id = id,
         };
         q->timeout_s = plan->timeout_s;
+        q->is_resolver = plan->is_resolver;
+        snprintf(q->layer, sizeof(q->layer), "%s", plan->layer ? plan->layer : "");
         memcpy(q->run_id, plan->run_id, sizeof(q->run_id));
         snprintf(q->runtime, sizeof(q->runtime), "%s", plan->runtime);
         snprintf(q->tenant, sizeof(q->tenant), "%s", plan->tenant);
@@ -249,6 +251,32 @@ int rv_spawn_client_start(
         *spawn = (struct spawn){ .next = client->spawns, .id = ++client->n_started, .cb = cb, .arg = arg };
         fill_request(spec->plan, spawn->id, &q);
         r = rv_send_with_fds(client->fd, &q, sizeof(q), fds, RV_N_ELEMENTS(fds));
+        if (r < 0) {
+                free(spawn);
+                return rv_raise(r);
+        }
+        client->spawns = spawn;
+        *ret_id = spawn->id;
+        return 0;
+}
+
+int rv_spawn_client_layer(struct rv_spawn_client *client, const struct rv_spawn_layer *layer, rv_spawn_cb cb, void *arg, uint64_t *ret_id)
+{
+        int fds[RV_SPAWN_LAYER_FD_MAX_] = { layer->job_fd, layer->result_fd, layer->artifacts_fd, layer->lock_fd };
+        struct rv_spawn_request q = { .kind = layer->kind };
+        struct spawn *spawn;
+        int r;
+
+        if (client->fd < 0)
+                return rv_raise(-EPIPE);
+        spawn = calloc(1, sizeof(*spawn));
+        if (!spawn)
+                return rv_raise(-ENOMEM);
+        *spawn = (struct spawn){ .next = client->spawns, .id = ++client->n_started, .cb = cb, .arg = arg };
+        q.id = spawn->id;
+        snprintf(q.run_id, sizeof(q.run_id), "%s", layer->run_id);
+        snprintf(q.layer, sizeof(q.layer), "%s", layer->digest);
+        r = rv_send_with_fds(client->fd, &q, sizeof(q), fds, layer->kind == RV_SPAWN_REQUEST_REMOVE ? 0 : RV_N_ELEMENTS(fds));
         if (r < 0) {
                 free(spawn);
                 return rv_raise(r);

@@ -25,6 +25,15 @@ void rv_spawn_client_on_gate(struct rv_spawn_client *client, rv_spawn_gate_cb cb
 /** rv_spawn_client_start() - host service spawn_start. Context: loop thread. Ownership: borrows. Return: 0 or -errno */
 int rv_spawn_client_start(
         struct rv_spawn_client *client, const struct rv_spawn_spec *spec, rv_spawn_cb cb, void *arg, uint64_t *ret_id);
+/* What the spawner is to do with a package layer. */
+struct rv_spawn_layer {
+        uint32_t kind;                       /* RV_SPAWN_REQUEST_BUILD, _COMPILED or _REMOVE */
+        const char *run_id, *digest;
+        int job_fd, result_fd, artifacts_fd, lock_fd;   /* lent; of the helper, see enum rv_spawn_layer_fd; REMOVE has none */
+};
+
+/** rv_spawn_client_layer() - have it done; one event comes: RV_SPAWN_LAYER, or RV_SPAWN_LOST. rv_spawn_client_stop() ends it early. Context: loop thread. Ownership: borrows. Return: 0 or -errno */
+int rv_spawn_client_layer(struct rv_spawn_client *client, const struct rv_spawn_layer *layer, rv_spawn_cb cb, void *arg, uint64_t *ret_id);
 /** rv_spawn_client_stop() - host service spawn_stop. Context: loop thread. Ownership: none. Return: none */
 void rv_spawn_client_stop(struct rv_spawn_client *client, uint64_t id);
 

@@ -17,7 +17,22 @@
 
 #define RV_SPAWN_NAME_SIZE 64
 
-enum rv_spawn_request_kind { RV_SPAWN_REQUEST_START = 1, RV_SPAWN_REQUEST_STOP = 2 };
+enum rv_spawn_request_kind {
+        RV_SPAWN_REQUEST_START = 1,
+        RV_SPAWN_REQUEST_STOP,
+        RV_SPAWN_REQUEST_BUILD,         /* a package layer: `layer` is its digest; with the descriptors of enum rv_spawn_layer_fd */
+        RV_SPAWN_REQUEST_COMPILED,      /* add to layer `layer` what was compiled of it; with the same */
+        RV_SPAWN_REQUEST_REMOVE,        /* layer `layer` */
+};
+
+/* The descriptors of a BUILD and a COMPILED, in this order, by SCM_RIGHTS: they become the helper's. */
+enum rv_spawn_layer_fd {
+        RV_SPAWN_LAYER_FD_JOB,          /* its standard input */
+        RV_SPAWN_LAYER_FD_RESULT,       /* its standard output */
+        RV_SPAWN_LAYER_FD_ARTIFACTS,    /* the directory that it reads */
+        RV_SPAWN_LAYER_FD_LOCK,         /* not the helper's: what becomes the layer's lock.json, unread */
+        RV_SPAWN_LAYER_FD_MAX_
+};
 
 /* The descriptors of a START, in this order, by SCM_RIGHTS. */
 enum rv_spawn_fd {
@@ -38,13 +53,16 @@ struct rv_spawn_request {
         char run_id[RV_RUN_ID_SIZE];
         char runtime[RV_SPAWN_NAME_SIZE];
         char tenant[RV_SPAWN_NAME_SIZE];
+        char layer[RV_LAYER_DIGEST_SIZE];        /* "" for none */
         uint32_t timeout_s;                      /* the loop ends the run; should it be stopped, the spawner does, later */
+        uint32_t is_resolver;
 };
 
-/* Beside the kinds of rv_spawn_event_kind, with `id` 0: it is about no run. */
+/* Beside the kinds of rv_spawn_event_kind: what is about no run. Of the gate with `id` 0. */
 enum rv_spawn_gate_kind {
         RV_SPAWN_GATE = 64,     /* the gate was started, for the run that is asked for next: its channel comes along */
         RV_SPAWN_GATE_LOST,     /* it cannot be started, or it ended; `fault_text` says why */
+        RV_SPAWN_LAYER,         /* with the `id` of a BUILD, COMPILED or REMOVE: it is done, or fault_errno and fault_text say why not */
 };
 
 /* The event's descriptors, result_fd or those of `network`, and a gate's channel travel by SCM_RIGHTS, in their order. */

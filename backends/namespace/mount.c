@@ -20,6 +20,8 @@
 #define EMPTY "." RV_RESERVED_DIR "/empty"
 #define NULL_FILE "." RV_RESERVED_DIR "/null"
 #define WORK "." RV_RESERVED_DIR "/work"
+#define LAYERS RV_RESERVED_DIR "/layers"       /* of all runs; gone before the program starts */
+#define VENV_FILE RV_RESERVED_DIR "/pyvenv.cfg"
 
 #define STEP(name, expr)                               \
         do {                                           \
@@ -81,7 +83,7 @@ static int open_tree_at(const char *source)
                 OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | AT_SYMLINK_NOFOLLOW);
 }
 
-int ns_mount_open(const struct ns_child *c, const char **ret_step)
+int ns_mount_open(struct ns_child *c, const char **ret_step)
 {
         const struct rv_runtime *rt = c->runtime;
 
@@ -95,6 +97,10 @@ int ns_mount_open(const struct ns_child *c, const char **ret_step)
                         trees[i] = open_tree_at(rt->entries[i].source);
                         STEP(about("open", rt->entries[i].source), trees[i]);
                 }
+        if (c->layers_fd < 0 && c->layers) {
+                c->layers_fd = open_tree_at(c->layers);
+                STEP("open the layers", c->layers_fd);
+        }
         return 0;
 }
 
@@ -316,6 +322,8 @@ int ns_mount_root(const struct ns_child *c, const char **ret_step)
                 r = make_dev(ret_step);
         if (r == 0)
                 r = make_writable(c, ret_step);
+        if (r == 0 && c->layers_fd >= 0)
+                STEP("show the layers", attach_read_only(c->layers_fd, "." LAYERS, MOUNT_ATTR_NODEV));
         rv_test_point("in-mounts");
         if (r == 0)
                 r = make_proc(ret_step);
@@ -360,17 +368,19 @@ static enum rv_view_when tools_of(const struct ns_child *c)
 
 static int show_tools(const struct ns_child *c, const struct rv_payload *payload, const char **ret_step)
 {
-        enum rv_view_when tools = tools_of(c);
+        enum rv_view_when tools = tools_of(c), also = c->is_resolver && tools == RV_VIEW_PYTHON_TOOLS ? RV_VIEW_RESOLVER : tools;
         int r;
 
         for (size_t i = 0; i < c->runtime->n_entries; i++)
                 if (c->runtime->entries[i].kind == RV_VIEW_BIND && c->runtime->entries[i].when != RV_VIEW_ALWAYS &&
-                        c->runtime->entries[i].when != tools)
+                        c->runtime->entries[i].when != tools && c->runtime->entries[i].when != also)
                         close(trees[i]);
         if (tools == RV_VIEW_ALWAYS)
                 return 0;
         STEP("go to the root", chdir("/"));
         r = show(c->runtime, tools, ret_step);
+        if (r == 0 && also != tools)
+                r = show(c->runtime, also, ret_step);
         if (r < 0)
                 return r;
         STEP("go back to " RV_BOX, chdir(RV_BOX));
@@ -379,16 +389,52 @@ static int show_tools(const struct ns_child *c, const struct rv_payload *payload
         return tools == RV_VIEW_PYTHON_TOOLS ? make_python_site(c, ret_step) : 0;
 }
 
+/*
+ * With its package manager a run may install more beside its layer: then the environment shows what the runtime has
+ * besides, which is that package manager, and the user's own place.
+ */
+static int open_environment(const struct ns_child *c, const char **ret_step)
+{
+        const char *python = c->runtime->config->python;
+        char text[4200];
+
+        snprintf(text, sizeof(text), "home = %.*s\ninclude-system-site-packages = true\n", (int)(strrchr(python, '/') - python), python);
+        STEP("make " VENV_FILE, make_file(VENV_FILE, text, 0444));
+        STEP("show " VENV_FILE, mount(VENV_FILE, RV_LAYER_PYTHON "/pyvenv.cfg", NULL, MS_BIND, NULL));
+        return 0;
+}
+
+/* The run's own layer at its place; the others are out of reach from here on. */
+static int show_layer(const struct ns_child *c, const char **ret_step)
+{
+        bool is_python = c->init.language == RV_PLAN_PYTHON;
+        const char *place = is_python ? RV_LAYER_PYTHON : RV_LAYER_JAVASCRIPT;
+        char tree[128];
+
+        if (c->layer[0]) {
+                snprintf(tree, sizeof(tree), LAYERS "/%s/tree", c->layer);
+                STEP(about("make", place), mkdir(place, 0755));
+                STEP("show the package layer", mount(tree, place, NULL, MS_BIND, NULL));
+        }
+        if (c->layers_fd >= 0) {
+                STEP("hide the other layers", umount2(LAYERS, MNT_DETACH));
+                STEP("hide the other layers", rmdir(LAYERS));
+        }
+        return c->layer[0] && is_python && c->network == RV_PLAN_NETWORK_REGISTRIES ? open_environment(c, ret_step) : 0;
+}
+
 int ns_mount_assign(const struct ns_child *c, const struct rv_payload *payload, const char **ret_step)
 {
         char options[96];
+        int r;
 
         snprintf(options, sizeof(options), "size=%llu,nr_inodes=%llu", (unsigned long long)c->init.memory_mib << 19,
                  (unsigned long long)c->init.memory_mib * 128);
         STEP("cap the writable file system", mount(NULL, RV_BOX, NULL, MS_REMOUNT | MS_NOSUID | MS_NODEV, options));
         if (c->init.language == RV_PLAN_JAVASCRIPT)
                 STEP("make the preload", make_file(RV_NODE_PRELOAD, rv_node_preload, 0444));
-        return show_tools(c, payload, ret_step);
+        r = show_layer(c, ret_step);
+        return r < 0 ? r : show_tools(c, payload, ret_step);
 }
 
 int ns_mount_seal(const char **ret_step)

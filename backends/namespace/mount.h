@@ -17,7 +17,7 @@
  * Ownership: borrows @child
  * Return:    0 or -errno
  */
-int ns_mount_open(const struct ns_child *child, const char **ret_step);
+int ns_mount_open(struct ns_child *child, const char **ret_step);
 
 /**
  * ns_mount_root() - build the run's root from the runtime's view and enter it

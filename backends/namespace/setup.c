@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #define CHANNEL_FD 3
+#define LAYERS_FD 4
 
 static _Noreturn void fail_in(const struct ns_child *c, const char *step, int e, bool is_network)
 {
@@ -95,7 +96,12 @@ static int keep_only_channel(struct ns_child *c)
         if (c->spawner_fd != CHANNEL_FD && dup3(c->spawner_fd, CHANNEL_FD, O_CLOEXEC) < 0)
                 return -1;
         c->spawner_fd = CHANNEL_FD;
-        return (int)syscall(SYS_close_range, CHANNEL_FD + 1, ~0u, 0);
+        if (c->layers_fd < 0)
+                return (int)syscall(SYS_close_range, LAYERS_FD, ~0u, 0);
+        if (c->layers_fd != LAYERS_FD && dup3(c->layers_fd, LAYERS_FD, O_CLOEXEC) < 0)
+                return -1;
+        c->layers_fd = LAYERS_FD;
+        return (int)syscall(SYS_close_range, LAYERS_FD + 1, ~0u, 0);
 }
 
 static void await_proceed(const struct ns_child *c)
@@ -133,6 +139,8 @@ static bool take_assignment(struct ns_child *c, int flags)
         memcpy(fds, CMSG_DATA(head), sizeof(fds));
         c->payload_fd = fds[RV_SPAWN_FD_PAYLOAD];
         c->network = m.network;
+        c->is_resolver = m.is_resolver;
+        memcpy(c->layer, m.layer, sizeof(c->layer));
         c->init = (struct rv_init){
                 .control_fd = fds[RV_SPAWN_FD_CONTROL],
                 .stdin_fd = fds[RV_SPAWN_FD_STDIN],
@@ -140,8 +148,9 @@ static bool take_assignment(struct ns_child *c, int flags)
                 .stderr_fd = fds[RV_SPAWN_FD_STDERR],
                 .language = m.language,
                 .memory_mib = m.memory_mib,
-                .interpreter = m.language == RV_PLAN_PYTHON ? c->runtime->config->python
-                                                            : c->runtime->config->javascript,
+                .interpreter = m.language != RV_PLAN_PYTHON ? c->runtime->config->javascript
+                        : m.layer[0]                        ? RV_LAYER_PYTHON "/bin/python3"
+                                                            : c->runtime->config->python,
                 .uid = NS_PROGRAM_UID,
                 .gid = NS_PROGRAM_UID,
                 .has_own_uid = c->has_own_uid,

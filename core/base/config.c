@@ -140,3 +140,17 @@ const struct rv_config_runtime *rv_config_runtime(const struct rv_config *config
                         return &config->runtimes[i];
         return NULL;
 }
+
+const char *rv_config_uv(const struct rv_config *config)
+{
+        static const char *const places[] = { "/usr/bin/uv", "/usr/local/bin/uv" };
+
+        if (strcmp(config->packages.resolver, "pip") == 0)
+                return NULL;
+        if (config->packages.uv)
+                return access(config->packages.uv, X_OK) == 0 ? config->packages.uv : NULL;
+        for (size_t i = 0; i < RV_N_ELEMENTS(places); i++)
+                if (access(places[i], X_OK) == 0)
+                        return places[i];
+        return NULL;
+}

@@ -107,6 +107,8 @@ struct rv_config {
         struct rv_config_registries registries;
         struct {
                 uint64_t resolve_ttl_ms, store_max_bytes;
+                const char *resolver;       /* "auto", "uv" or "pip" */
+                const char *uv;             /* absolute path, or NULL: see rv_config_uv() */
         } packages;
         struct {
                 struct rv_config_list redact;
@@ -165,6 +167,9 @@ const struct rv_config_tenant *rv_config_tenant(const struct rv_config *config, 
 
 /** rv_config_runtime() - a runtime by name. Context: any. Ownership: borrowed from @config. Return: it, or NULL */
 const struct rv_config_runtime *rv_config_runtime(const struct rv_config *config, const char *name);
+
+/** rv_config_uv() - the uv that is to find Python packages, if it is there. Context: any; looks at the disk. Ownership: borrowed from @config, or static. Return: its path, or NULL */
+const char *rv_config_uv(const struct rv_config *config);
 
 /**
  * rv_config_markdown() - the table of keys for the docs

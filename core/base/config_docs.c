@@ -34,6 +34,7 @@ static const char *const type_texts[] = {
         [RV_CONFIG_BOOL] = "`true` or `false`",
         [RV_CONFIG_DIGEST] = "`sha256:` and 64 hex digits",
         [RV_CONFIG_BEHIND] = "`wait` or `deny`",
+        [RV_CONFIG_RESOLVER] = "`auto`, `uv` or `pip`",
 };
 
 /* `tenants.*.policy` as `tenants.<name>.policy`. */

@@ -104,6 +104,10 @@
           "HTTP proxy to go through, by CONNECT") \
         X("packages.resolve_ttl",        DURATION,      IN_ROOT(packages.resolve_ttl_ms), "24h", \
           "how long a resolution that is not all pinned is used again") \
+        X("packages.resolver",           RESOLVER,      IN_ROOT(packages.resolver),     "auto", \
+          "what finds Python packages: `uv`, `pip`, or `auto`: uv where there is one, else the runtime's pip") \
+        X("packages.uv",                 PATH,          IN_ROOT(packages.uv),           NULL, \
+          "the uv to use; without it `/usr/bin/uv`, else `/usr/local/bin/uv`, if it is there") \
         X("packages.store_max",          SIZE,          IN_ROOT(packages.store_max_bytes), "10GiB", \
           "size of the layer store above which old layers are removed") \
         X("audit.key",                   PATH,          IN_ROOT(audit.key),             NULL, \

@@ -37,6 +37,7 @@ enum rv_config_type {
         RV_CONFIG_SINK,
         RV_CONFIG_BOOL,
         RV_CONFIG_BEHIND,
+        RV_CONFIG_RESOLVER,
         RV_CONFIG_CONNECTIONS,
         RV_CONFIG_RATE,
         RV_CONFIG_NAMES,

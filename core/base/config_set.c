@@ -110,6 +110,8 @@ static const char *set_scalar(struct rv_config_parser *p, const struct rv_config
                 return set_text(p, text, rv_config_check_sink(text), field);
         case RV_CONFIG_BEHIND:
                 return set_text(p, text, rv_config_check_behind(text), field);
+        case RV_CONFIG_RESOLVER:
+                return set_text(p, text, rv_config_check_resolver(text), field);
         case RV_CONFIG_BOOL:
                 *(bool *)field = strcmp(text, "true") == 0;
                 return NULL;

@@ -273,6 +273,13 @@ const char *rv_config_check_behind(const char *s)
         return one_of(s, words, RV_N_ELEMENTS(words), "`wait` or `deny`");
 }
 
+const char *rv_config_check_resolver(const char *s)
+{
+        static const char *const words[] = { "auto", "uv", "pip" };
+
+        return one_of(s, words, RV_N_ELEMENTS(words), "`auto`, `uv` or `pip`");
+}
+
 const char *rv_config_check_host(const char *s)
 {
         if (strstr(s, "://"))

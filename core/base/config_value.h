@@ -28,6 +28,8 @@ const char *rv_config_check_network(const char *text);
 const char *rv_config_check_sink(const char *text);
 /** rv_config_check_behind() - what to do when the second place of the log is behind. Context: any. Ownership: borrows. Return: see above */
 const char *rv_config_check_behind(const char *text);
+/** rv_config_check_resolver() - what finds Python packages. Context: any. Ownership: borrows. Return: see above */
+const char *rv_config_check_resolver(const char *text);
 /** rv_config_check_language() - a language. Context: any. Ownership: borrows. Return: see above */
 const char *rv_config_check_language(const char *text);
 /** rv_config_check_url() - http:// or https:// with a host. Context: any. Ownership: borrows. Return: see above */

@@ -156,6 +156,44 @@ int rv_loop_init(struct rv_loop *loop)
         return r < 0 ? rv_raise(r) : 0;
 }
 
+struct work {
+        uv_work_t uv;
+        void (*fn)(void *arg);
+        void (*done)(void *arg);
+        void *arg;
+};
+
+static void on_work(uv_work_t *uv)
+{
+        struct work *work = uv->data;
+
+        work->fn(work->arg);
+}
+
+static void on_worked(uv_work_t *uv, int status)
+{
+        struct work work = *(struct work *)uv->data;
+
+        (void)status;           /* nobody cancels it */
+        free(uv->data);
+        work.done(work.arg);
+}
+
+int rv_loop_work(struct rv_loop *loop, void (*fn)(void *arg), void (*done)(void *arg), void *arg)
+{
+        struct work *work = calloc(1, sizeof(*work));
+        int r;
+
+        if (!work)
+                return rv_raise(-ENOMEM);
+        *work = (struct work){ .fn = fn, .done = done, .arg = arg };
+        work->uv.data = work;
+        r = uv_queue_work(&loop->uv, &work->uv, on_work, on_worked);
+        if (r < 0)
+                free(work);
+        return r < 0 ? rv_raise(r) : 0;
+}
+
 void rv_loop_run(struct rv_loop *loop)
 {
         uv_run(&loop->uv, UV_RUN_DEFAULT);

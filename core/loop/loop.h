@@ -25,5 +25,15 @@ int rv_loop_init(struct rv_loop *loop);
 void rv_loop_run(struct rv_loop *loop);
 /** rv_loop_stop() - have rv_loop_run() return after the current callback. Context: its thread. Ownership: none. Return: none */
 void rv_loop_stop(struct rv_loop *loop);
+/**
+ * rv_loop_work() - have something done that blocks, on a thread of its own, and be told
+ * @fn:   called there; touches nothing of the loop's
+ * @done: called on the loop's thread when @fn has returned
+ *
+ * Context:   its thread
+ * Ownership: borrows @arg until @done
+ * Return:    0 or -ENOMEM
+ */
+int rv_loop_work(struct rv_loop *loop, void (*fn)(void *arg), void (*done)(void *arg), void *arg);
 /** rv_loop_fini() - close what is left and release. Context: its thread, not inside run. Ownership: takes the content. Return: none */
 void rv_loop_fini(struct rv_loop *loop);

@@ -43,6 +43,7 @@ enum rv_step rv__run_classify(struct rv_run *run)
                 o->timeout_s = run->request->timeout_s;
                 o->memory_mib = run->request->memory_mib;
         }
+        o->packages = run->packages.report;
         o->network_mode = rv_network_mode_name(run->request->network_mode);
         o->contacts = run->network.evidence.contacts;
         o->denials = run->network.evidence.denials;

@@ -80,7 +80,7 @@ static enum rv_step apply_ceiling(struct rv_run *run)
         return RV_STEP_CLASSIFY;
 }
 
-static enum rv_step refuse_by_policy(struct rv_run *run)
+enum rv_step rv__run_refuse_by_policy(struct rv_run *run)
 {
         const json_t *reason = json_object_get(run->verdict, "reason");
         enum rv_code code = RV_CODE_POLICY_ERROR;
@@ -119,12 +119,13 @@ enum rv_step rv__run_decide(struct rv_run *run)
         if (r < 0 || !run->verdict)
                 return rv__run_fail(run, 500, "out of memory", "reeve ran out of memory while it evaluated the policy");
         run->has_decision_id = true;
+        run->granted = json_incref(run->verdict);
 
         is_over_ceiling = (int)run->request->network_mode > rv_network_mode_parse(run->tenant->network);
         if (is_over_ceiling) {
                 step = apply_ceiling(run);
         } else if (!rv_policy_verdict_is_allow(run->verdict)) {
-                step = refuse_by_policy(run);
+                step = rv__run_refuse_by_policy(run);
         } else if (is_late(run, start_us)) {
                 run->evidence.stop = RV_STOP_TIMEOUT;
                 run->evidence.stop_phase = RV_PHASE_DECIDE;
@@ -132,8 +133,11 @@ enum rv_step rv__run_decide(struct rv_run *run)
                 step = RV_STEP_CLASSIFY;
         }
         rv__run_judge_shadow(run);       /* when all is decided, and its time is not counted */
-        if (step == RV_STEP_NEXT)
+        /* That of a run without packages is written with its plan; one with them claims its key before they are looked for. */
+        if (step == RV_STEP_NEXT && !run->request->n_packages)
                 return step;
         r = rv__record_decision(run, &err);
+        if (r == RV__RUN_CLAIM_E_TAKEN)
+                return rv__run_again(run);
         return r < 0 ? rv__run_fail(run, 503, "the audit log cannot be written", err.message) : step;
 }

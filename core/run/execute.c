@@ -23,6 +23,7 @@ void rv__run_end(struct rv_run *run, enum rv_stop why, enum rv_phase phase, uint
 void rv_run_stop(struct rv_run *run, enum rv_stop why)
 {
         rv__run_key_stop(run, why);
+        rv__packages_stop(run, why);
         /* By what was seen: the state machine may be a callback behind. */
         rv__run_end(run, why, run->phase == RV_RUN_START && !run->is_started ? RV_PHASE_START : RV_PHASE_RUN, 0);
 }

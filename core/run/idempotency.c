@@ -368,10 +368,11 @@ enum rv_step rv__run_again(struct rv_run *run)
 {
         json_decref(run->facts);
         json_decref(run->verdict);
+        json_decref(run->granted);
         json_decref(run->detail);
         free(run->plan_env);
         rv_registry_tools_fini(&run->tools);
-        run->facts = run->verdict = run->detail = NULL;
+        run->facts = run->verdict = run->granted = run->detail = NULL;
         run->plan_env = NULL;
         run->plan = (struct rv_plan){ 0 };
         run->has_decision_id = false;

@@ -42,7 +42,7 @@ static json_t *find_ports(const struct rv_run *run, const char *item)
         const json_t *entry;
         size_t i;
 
-        json_array_foreach(json_object_get(run->verdict, "network"), i, entry)
+        json_array_foreach(json_object_get(run->granted, "network"), i, entry)
                 if (!strcmp(rv_json_get_string(entry, "item", ""), item))
                         return json_object_get(entry, "ports");
         return NULL;

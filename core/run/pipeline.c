@@ -16,6 +16,9 @@ static const struct {
         [RV_RUN_VALIDATE] = { rv__run_validate, RV_PHASE_VALIDATE },
         [RV_RUN_IDEMPOTENCY] = { rv__run_idempotency, RV_PHASE_IDEMPOTENCY },
         [RV_RUN_DECIDE] = { rv__run_decide, RV_PHASE_DECIDE },
+        [RV_RUN_RESOLVE] = { rv__run_resolve, RV_PHASE_RESOLVE },
+        [RV_RUN_DECIDE_RESOLVED] = { rv__run_decide_resolved, RV_PHASE_DECIDE },
+        [RV_RUN_PREPARE] = { rv__run_prepare, RV_PHASE_PREPARE },
         [RV_RUN_PLAN] = { rv__run_plan, RV_PHASE_PLAN },
         [RV_RUN_START] = { rv__run_start, RV_PHASE_START },
         [RV_RUN_RUN] = { rv__run_run, RV_PHASE_RUN },
@@ -24,6 +27,7 @@ static const struct {
         [RV_RUN_RECORD] = { rv__run_record, RV_PHASE_RECORD },
         [RV_RUN_ANSWER] = { rv__run_answer, RV_PHASE_ANSWER },
         [RV_RUN_TEARDOWN] = { rv__run_teardown, RV_PHASE_TEARDOWN },
+        [RV_RUN_COMPILE] = { rv__run_compile, RV_PHASE_TEARDOWN },
 };
 
 static uint64_t now_ns(void)
@@ -65,10 +69,16 @@ void rv__run_go_on(struct rv_run *run)
                 }
                 if (step == RV_STEP_WAIT)
                         continue;
+                if (run->parent && (step != RV_STEP_NEXT || run->phase == RV_RUN_COLLECT)) {
+                        enter(run, RV_RUN_TEARDOWN);    /* a job has no outcome, and nobody to be answered */
+                        run->wants_advance = true;
+                        continue;
+                }
                 enter(run,
                         step == RV_STEP_CLASSIFY         ? RV_RUN_CLASSIFY
                                 : step == RV_STEP_ANSWER ? RV_RUN_ANSWER
                                 : step == RV_STEP_AGAIN  ? RV_RUN_IDEMPOTENCY
+                                : step == RV_STEP_RESOLVE ? RV_RUN_RESOLVE
                                                          : run->phase + 1);
                 run->wants_advance = true;
         }
@@ -130,6 +140,7 @@ int rv_run_start(struct rv_core *core, const struct rv_run_input *input, struct 
         run->input = *input;
         run->tenant = rv_config_tenant(core->config, input->tenant);
         run->seen.result_fd = -1;
+        rv__packages_init(run);
         rv__run_make_ids(run);
         rv_capture_init(&run->out, RV_CAPTURE_STDOUT_CHARACTERS, RV_CAPTURE_CEILING_BYTES);
         rv_capture_init(&run->err, RV_CAPTURE_STDERR_CHARACTERS, RV_CAPTURE_CEILING_BYTES);
@@ -149,6 +160,11 @@ const struct rv_outcome *rv_run_outcome(const struct rv_run *run)
         return run->problem || !run->is_answered ? NULL : &run->outcome;
 }
 
+const json_t *rv_run_lock(const struct rv_run *run)
+{
+        return run->packages.lock;
+}
+
 void rv_run_free(struct rv_run *run)
 {
         if (!run)
@@ -159,6 +175,8 @@ void rv_run_free(struct rv_run *run)
         rv_problem_free(run->problem);
         json_decref(run->facts);
         json_decref(run->verdict);
+        json_decref(run->granted);
+        rv__packages_fini(run);
         json_decref(run->shadow);
         json_decref(run->detail);
         free(run->plan_env);

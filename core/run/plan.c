@@ -7,14 +7,14 @@
 
 static uint32_t effective(const struct rv_run *run, const char *name, uint32_t asked)
 {
-        json_int_t limit = json_integer_value(json_object_get(json_object_get(run->verdict, "limits"), name));
+        json_int_t limit = json_integer_value(json_object_get(json_object_get(run->granted, "limits"), name));
 
         return limit > 0 && limit < asked ? (uint32_t)limit : asked;
 }
 
 static const char *choose_backend(const struct rv_run *run)
 {
-        const char *use = rv_json_get_string(json_object_get(run->verdict, "backend"), "use", "tenant");
+        const char *use = rv_json_get_string(json_object_get(run->granted, "backend"), "use", "tenant");
 
         if (strcmp(use, "tenant"))
                 return use;
@@ -29,6 +29,18 @@ static const char *runtime_digest(const struct rv_run *run)
         if (!runtime)
                 return NULL;
         return runtime == run->core->runtime && run->core->runtime_digest ? run->core->runtime_digest : runtime->digest;
+}
+
+const char *rv__run_find_backend(struct rv_run *run)
+{
+        const char *name = choose_backend(run);
+
+        for (size_t i = 0; i < run->core->n_backends && !run->backend; i++)
+                if (!strcmp(run->core->backends[i].backend->name, name)) {
+                        run->backend = run->core->backends[i].backend;
+                        run->backend_state = run->core->backends[i].state;
+                }
+        return name;
 }
 
 static int fill_plan(struct rv_run *run)
@@ -61,6 +73,7 @@ static int fill_plan(struct rv_run *run)
                 .idempotency_key = q->idempotency_key,
                 .collect_ms = (uint32_t)config->phases.collect_ms,
                 .teardown_ms = (uint32_t)config->phases.teardown_ms,
+                .layer = run->packages.digest[0] ? run->packages.digest : NULL,
         };
         memcpy(run->plan.run_id, run->run_id, sizeof(run->plan.run_id));
         return 0;
@@ -139,10 +152,6 @@ static enum rv_step check_capabilities(struct rv_run *run)
                 json_array_append_new(missing, json_string("backend"));
                 return refuse_missing(run, run->backend->name, missing, run->manifest.reason);
         }
-        if (run->request->n_packages) {
-                json_array_append_new(missing, json_string("packages"));
-                reason = "this build cannot install packages; leave `packages` out";
-        }
         for (int i = 0; i < RV_CAPABILITY_MAX_; i++) {
                 if (!is_needed(&run->plan, i) || run->manifest.capabilities[i].grade != RV_GRADE_ABSENT)
                         continue;
@@ -175,7 +184,7 @@ static enum rv_step refuse_unknown(struct rv_run *run, const char *name)
 
 enum rv_step rv__run_plan(struct rv_run *run)
 {
-        const char *name = choose_backend(run);
+        const char *name = rv__run_find_backend(run);
         enum rv_step step;
         struct rv_error err = { 0 };
         int r;
@@ -184,11 +193,6 @@ enum rv_step rv__run_plan(struct rv_run *run)
         run->outcome.memory_mib = effective(run, "memory_mib", run->request->memory_mib);
         if (fill_plan(run) < 0)
                 return rv__run_fail(run, 500, "out of memory", "reeve ran out of memory while it planned the run");
-        for (size_t i = 0; i < run->core->n_backends; i++)
-                if (!strcmp(run->core->backends[i].backend->name, name)) {
-                        run->backend = run->core->backends[i].backend;
-                        run->backend_state = run->core->backends[i].state;
-                }
         if (run->backend)
                 run->backend->can(run->backend_state, &run->manifest);
         step = run->backend ? check_capabilities(run) : refuse_unknown(run, name);

@@ -84,6 +84,8 @@ static int digest_plan(const struct rv_run *run, char ret_hex[65])
         rv_sha256_hex(p->source, p->source_bytes, source);
         json_object_set_new(plan, "source_sha256", json_string(source));
         set(plan, "runtime_digest", p->runtime_digest);
+        if (p->layer)
+                json_object_set_new(plan, "layer", json_string(p->layer));
         for (size_t i = 0; i < p->n_tool_env; i++)
                 json_object_set_new(plan, p->tool_env[i].name, json_string(p->tool_env[i].value));
         return rv_json_canonical_sha256(plan, ret_hex);
@@ -122,7 +124,7 @@ static int add_digests(json_t *body)
 /* A decision that lets a run go on takes the key with it. */
 static int append_or_claim(struct rv_run *run, json_t *body, struct rv_error *err)
 {
-        if (run->request->idempotency_key && !run->is_refused && !run->evidence.stop)
+        if (run->request->idempotency_key && !run->is_owed && !run->is_refused && !run->evidence.stop)
                 return rv_trace(rv__run_claim(run, body, err));
         return rv_trace(rv_log_append(run->core->log, "decision", body, NULL, err));
 }
@@ -167,7 +169,7 @@ int rv__record_decision(struct rv_run *run, struct rv_error *err)
         char hex[RV_SHA256_HEX_SIZE];
         int r;
 
-        set(body, "stage", "requested");
+        set(body, "stage", rv_json_get_string(run->facts, "stage", "requested"));
         add_verdict(run, body);
         rv_sha256_hex(q->source, q->source_bytes, hex);
         json_object_set_new(body, "source", json_pack("{s:s, s:I}", "sha256", hex, "bytes", (json_int_t)q->source_bytes));
@@ -182,7 +184,7 @@ int rv__record_decision(struct rv_run *run, struct rv_error *err)
                 set(body, "refused", rv_code_name(run->outcome.reason.code));
         else if (run->evidence.stop)
                 set(body, "refused", rv_code_name(RV_CODE_TIMEOUT));
-        else if (run->backend && digest_plan(run, hex) == 0)
+        else if (run->plan.struct_size && run->backend && digest_plan(run, hex) == 0)
                 set(body, "plan_sha256", hex);
         set(body, "runtime_digest", run->plan.runtime_digest);
         r = rv_log_redact(run->core->log, body);

@@ -1,7 +1,8 @@
 /*
  * run.h - one request from its text to its answer: the pipeline
  *
- *     validate -> idempotency -> decide -> plan -> start -> run -> collect -> classify -> record -> answer -> teardown
+ *     validate -> idempotency -> decide -> resolve -> decide -> prepare -> plan -> start -> run -> collect -> classify
+ *              -> record -> answer -> teardown -> compile
  *
  * One state machine (pipeline.c), one file a phase. A phase does its part and names what comes next, or waits
  * for a backend, a timer or a caller to move the run on. Every path ends in exactly one answer, a problem or
@@ -25,6 +26,17 @@
 
 #define RV_CORE_BACKENDS_MAX 8
 
+/* What is to be done with a package layer, by whoever has the privilege for it. */
+enum rv_layer_action { RV_LAYER_BUILD, RV_LAYER_COMPILED, RV_LAYER_REMOVE };
+
+struct rv_layer_task {
+        enum rv_layer_action action;
+        const char *run_id, *digest;
+        int job_fd, result_fd, artifacts_fd, lock_fd;        /* lent; lock_fd negative: none; REMOVE has none at all */
+};
+
+struct rv_store;
+
 /* What all runs of a process share. */
 struct rv_core {
         const struct rv_config *config;
@@ -35,6 +47,16 @@ struct rv_core {
         /* Called for a run that was allowed: what stands in no configuration is asked for, blocking. Or NULL. */
         void (*complete_registry)(void *arg, struct rv_registry *registry);
         void *registry_arg;
+        struct rv_store *store;           /* of packages; NULL: there is none, and runs with packages are refused */
+        int fetch_fd, unpack_fd;          /* helpers; negative: not there */
+        /* fn on a thread of its own, then done on the loop's. 0 or -errno. */
+        int (*work)(void *work_arg, void (*fn)(void *arg), void (*done)(void *arg), void *arg);
+        void *work_arg;
+        /* One event comes by cb, unless this fails: RV_SPAWN_LOST, or any other with fault_errno and fault_text. 0 or -errno. */
+        int (*layer)(void *layer_arg, const struct rv_layer_task *task, void (*cb)(void *arg, const struct rv_spawn_event *event), void *arg,
+                uint64_t *ret_id);
+        void (*layer_stop)(void *layer_arg, uint64_t id);
+        void *layer_arg;
         const char *runtime_digest;       /* "sha256:…" of @runtime, where it is an image; else the configuration's counts */
         const struct rv_config_runtime *runtime;
         struct {
@@ -61,6 +83,7 @@ struct rv_run_input {
         const char *shadow_error;              /* or it could not be loaded, for this reason ("" or NULL: none) */
         const char *backend;                   /* asked for on the command line, or NULL */
         const char *unavailable;               /* why nothing may run for now, or NULL */
+        const json_t *lock;                    /* a lock (package/lock.h) to be used for the request's packages; or NULL */
         const char *principal, *request_id, *trace_id;   /* or NULL */
         bool has_wait;                         /* for a run in flight with the same idempotency key: */
         uint32_t wait_s;                       /* so long at most, else for the request's timeout_s */
@@ -70,6 +93,7 @@ struct rv_run_input {
 
         void *ctx;
         void (*output)(void *ctx, enum rv_stream stream, const void *data, size_t n);   /* live; or NULL */
+        void (*progress)(void *ctx, const char *text);      /* what is done for it, for people, before it runs; or NULL */
         void (*started)(void *ctx, struct rv_run *run);     /* the program runs, and nobody waits for reeve; or NULL */
         void (*answered)(void *ctx, struct rv_run *run);    /* rv_run_problem() or rv_run_outcome() is there */
         void (*released)(void *ctx, struct rv_run *run);    /* nothing of it is left: it may be freed, here too */
@@ -93,5 +117,7 @@ void rv_run_flow(struct rv_run *run, enum rv_stream stream, bool is_flowing);
 const struct rv_problem *rv_run_problem(const struct rv_run *run);
 /** rv_run_outcome() - the outcome, or NULL if there is a problem. Context: from `answered` on. Ownership: borrowed from @run. Return: the outcome */
 const struct rv_outcome *rv_run_outcome(const struct rv_run *run);
+/** rv_run_lock() - the lock of the run's packages, or NULL: none was found. Context: from `answered` on. Ownership: borrowed from @run. Return: it */
+const json_t *rv_run_lock(const struct rv_run *run);
 /** rv_run_free() - release. Context: after `released`. Ownership: takes @run, may be NULL. Return: none */
 void rv_run_free(struct rv_run *run);

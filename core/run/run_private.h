@@ -8,6 +8,7 @@
 #include "request/request.h"
 #include "run/classify.h"
 #include "run/outcome_read.h"
+#include "run/packages.h"
 #include "run/run.h"
 #include "store/index.h"
 
@@ -17,14 +18,18 @@ enum rv_step {
         RV_STEP_CLASSIFY,    /* it goes no further: what is known makes the outcome */
         RV_STEP_ANSWER,      /* there is a problem instead of an outcome, or an outcome of before */
         RV_STEP_AGAIN,       /* back to who has the idempotency key */
+        RV_STEP_RESOLVE,     /* back to looking for packages, with what policy demands of them */
         RV_STEP_END,
 };
 
-/* In the order of the design; those of other parts of reeve (queue, resolve, prepare) join in it. */
+/* In the order of the design; the queue, of the service, joins in it. */
 enum rv_run_phase {
         RV_RUN_VALIDATE,
         RV_RUN_IDEMPOTENCY,
         RV_RUN_DECIDE,
+        RV_RUN_RESOLVE,
+        RV_RUN_DECIDE_RESOLVED,
+        RV_RUN_PREPARE,
         RV_RUN_PLAN,
         RV_RUN_START,
         RV_RUN_RUN,
@@ -33,6 +38,7 @@ enum rv_run_phase {
         RV_RUN_RECORD,
         RV_RUN_ANSWER,
         RV_RUN_TEARDOWN,
+        RV_RUN_COMPILE,
         RV_RUN_PHASES,
 };
 
@@ -57,8 +63,36 @@ struct rv_run_network {
         struct rv_network_evidence evidence;
 };
 
+/* Where a job's standard output goes. */
+struct rv_job_sink {
+        int (*put)(void *ctx, const void *data, size_t n);      /* negative: no more of it */
+        void *ctx;
+        bool is_full;
+};
+
+/* A program of reeve's own: see job.c. All is borrowed until it is over, but for `input`. */
+struct rv_job_spec {
+        enum rv_language language;
+        enum rv_network_mode network_mode;
+        const char *source;
+        size_t source_bytes;
+        const char *input;
+        size_t input_bytes;
+        const struct rv_plan_env *env;
+        size_t n_env;
+        const char *ca;
+        size_t ca_bytes;
+        const char *layer;
+        uint32_t timeout_s, memory_mib;
+        struct rv_job_sink sink;
+};
+
 struct rv_run {
         struct rv_core *core;
+        struct rv_run *parent;       /* of a job: whose it is */
+        struct rv_run *job;          /* under way, or over and not looked at */
+        struct rv_job_sink job_sink;
+        bool is_job_over;
         struct rv_run_input input;
         const struct rv_config_tenant *tenant;
         char run_id[RV_RUN_ID_SIZE], decision_id[RV_RUN_ID_SIZE];
@@ -75,7 +109,8 @@ struct rv_run {
 
         struct rv_request *request;
         struct rv_problem *problem;
-        json_t *facts, *verdict;
+        json_t *facts, *verdict;     /* of the stage that was judged last */
+        json_t *granted;             /* the verdict on what was requested: beside packages it stands */
         json_t *shadow;              /* as it stands in the record, or NULL */
         json_t *detail;              /* reason.detail where policy or the plan refused */
 
@@ -91,6 +126,7 @@ struct rv_run {
         struct rv_capture out, err;
         struct rv_observation seen;
         struct rv_run_network network;
+        struct rv_run_packages packages;
         bool is_decision_durable;
         bool has_seen, is_held, is_started, is_timed, is_ended, is_answered, is_releasing, is_released;
         struct rv_evidence evidence;
@@ -103,6 +139,9 @@ struct rv_run {
 enum rv_step rv__run_validate(struct rv_run *run);
 enum rv_step rv__run_idempotency(struct rv_run *run);
 enum rv_step rv__run_decide(struct rv_run *run);
+enum rv_step rv__run_resolve(struct rv_run *run);
+enum rv_step rv__run_decide_resolved(struct rv_run *run);
+enum rv_step rv__run_prepare(struct rv_run *run);
 enum rv_step rv__run_plan(struct rv_run *run);
 enum rv_step rv__run_start(struct rv_run *run);
 enum rv_step rv__run_run(struct rv_run *run);
@@ -111,12 +150,22 @@ enum rv_step rv__run_classify(struct rv_run *run);
 enum rv_step rv__run_record(struct rv_run *run);
 enum rv_step rv__run_answer(struct rv_run *run);
 enum rv_step rv__run_teardown(struct rv_run *run);
+enum rv_step rv__run_compile(struct rv_run *run);
+
+/** rv__job_start() - begin a job; it is `job`, and when it is over the run is moved on. Context: loop thread; the run's backend is known, and it has no job. Ownership: see struct rv_job_spec. Return: 0 or -ENOMEM */
+int rv__job_start(struct rv_run *run, const struct rv_job_spec *spec);
+/** rv__job_fault() - why a job that is over did not end well, for people. Context: loop thread. Ownership: the caller's memory. Return: @ret, or NULL: it ended with status 0 */
+const char *rv__job_fault(const struct rv_run *run, char ret[RV_REASON_SIZE]);
+/** rv__job_free() - forget the job. Context: it is over. Ownership: takes it. Return: none */
+void rv__job_free(struct rv_run *run);
 
 /** rv__run_go_on() - move a waiting run on, from a callback. Context: loop thread. Ownership: borrows. Return: none */
 void rv__run_go_on(struct rv_run *run);
 /** rv__run_refuse() - turn the run away before any backend: @take_detail becomes reason.detail. Context: loop thread. Ownership: takes @take_detail, may be NULL. Return: RV_STEP_CLASSIFY */
 enum rv_step rv__run_refuse(
         struct rv_run *run, enum rv_code code, enum rv_phase phase, const char *message, json_t *take_detail);
+/** rv__run_refuse_by_policy() - the same, by the verdict that was made last. Context: loop thread. Ownership: borrows. Return: RV_STEP_CLASSIFY */
+enum rv_step rv__run_refuse_by_policy(struct rv_run *run);
 /** rv__run_fail() - reeve itself cannot go on: a problem with @status and @detail instead of an outcome. Context: loop thread. Ownership: borrows. Return: RV_STEP_ANSWER */
 enum rv_step rv__run_fail(struct rv_run *run, int status, const char *title, const char *detail);
 /** rv__run_end() - have the backend end the run; the first reason stays. Context: loop thread. Ownership: borrows. Return: none */
@@ -134,6 +183,9 @@ void rv__run_stop_unserved(struct rv_run *run);
 bool rv__run_end_network(struct rv_run *run);
 /** rv__run_network_fini() - release; the gate is told, if it knows the run. Context: loop thread. Ownership: takes it. Return: none */
 void rv__run_network_fini(struct rv_run *run);
+
+/** rv__run_find_backend() - the backend that the verdict names becomes the run's, if there is one. Context: loop thread, decided. Ownership: borrows. Return: its name */
+const char *rv__run_find_backend(struct rv_run *run);
 
 /** rv__run_set_timer() - call @cb with the run after @ms; replaces the timer before. Context: loop thread. Ownership: none. Return: 0 or -errno */
 int rv__run_set_timer(struct rv_run *run, uint64_t ms, void (*cb)(void *run));

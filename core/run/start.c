@@ -58,7 +58,7 @@ static enum rv_step begin(struct rv_run *run)
                 run->evidence.start_step = "ask the spawner";
                 return RV_STEP_CLASSIFY;
         }
-        r = rv_log_sync(run->core->log, &err);
+        r = run->parent ? 0 : rv_log_sync(run->core->log, &err);
         if (r < 0) {
                 rv__run_end(run, RV_STOP_SHUTDOWN, RV_PHASE_START, 0);
                 rv__run_fail(run, 503, "the audit log cannot be written", err.message);
@@ -88,7 +88,10 @@ static void on_output(void *ctx, struct rv_run *run, enum rv_stream stream, cons
         int r;
 
         (void)ctx;
-        r = rv_capture_feed(stream == RV_STREAM_STDOUT ? &run->out : &run->err, data, n);
+        if (run->parent && stream == RV_STREAM_STDOUT)
+                r = 0;          /* its own receiver bounds it */
+        else
+                r = rv_capture_feed(stream == RV_STREAM_STDOUT ? &run->out : &run->err, data, n);
         if (run->input.output)
                 run->input.output(run->input.ctx, stream, data, n);
         if (r == RV_CAPTURE_E_CEILING && !run->evidence.stop) {

@@ -13,5 +13,7 @@ enum rv_step rv__run_teardown(struct rv_run *run)
                 run->is_releasing = true;
                 run->backend->release(run->backend_state, handle);
         }
-        return run->is_releasing && !run->is_released ? RV_STEP_WAIT : RV_STEP_END;
+        if (run->is_releasing && !run->is_released)
+                return RV_STEP_WAIT;
+        return run->parent ? RV_STEP_END : RV_STEP_NEXT;
 }

@@ -88,6 +88,9 @@ int rv_store_lock_keep(
 /** rv_store_layer_is_there() - is there a layer of that name, and of the right user? Context: any thread. Ownership: borrows. Return: as named */
 bool rv_store_layer_is_there(const struct rv_store *store, const char *digest);
 
+/** rv_store_layer_is_compiled() - has it got its byte code? Context: any thread. Ownership: borrows. Return: as named */
+bool rv_store_layer_is_compiled(const struct rv_store *store, const char *digest);
+
 /**
  * rv_store_layer_use() - say that a layer is used, so that nobody removes it
  * @ret_fd: holds it there until it and its copies are closed, which the end of a process does too

@@ -33,6 +33,15 @@ bool rv_store_layer_is_there(const struct rv_store *store, const char *digest)
                 st.st_uid == store->owner && !(st.st_mode & 022);
 }
 
+bool rv_store_layer_is_compiled(const struct rv_store *store, const char *digest)
+{
+        _cleanup_(rv_closep) int fd = rv__store_is_digest(digest) ? rv__store_layers(store) : -EINVAL;
+        char path[RV_SHA256_HEX_SIZE + 32];
+
+        snprintf(path, sizeof(path), "%s/manifest-compiled.json", digest);
+        return fd >= 0 && faccessat(fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 int rv__store_hold(int dir_fd, const char *name, int operation)
 {
         for (;;) {

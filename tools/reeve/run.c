@@ -290,18 +290,22 @@ static int open_outcome(struct run_verb *v)
         return EXIT_USAGE;
 }
 
-/* With the caller's privilege, and only for a run that asks for them; what is wrong with the request is told later. */
+/* With the caller's privilege, and only for a run that needs them; what is wrong with the request is told later. */
 static int find_registries(struct run_verb *v, const struct rv_buf *text)
 {
         _cleanup_(rv_json_unrefp) json_t *parsed = NULL;
         const json_t *request = v->options.value;
+        bool has_packages;
         int language;
 
-        if (v->options.request && text->size && memmem(text->data, text->size, "registries", 10) &&
+        if (v->options.request && text->size && (memmem(text->data, text->size, "registries", 10) || memmem(text->data, text->size, "packages", 8)) &&
             rv_json_read(text->data, text->size, 32, &parsed, NULL) == 0)
                 request = parsed;
-        if (strcmp(rv_json_get_string(json_object_get(request, "network"), "mode", ""), "registries") != 0)
+        has_packages = json_array_size(json_object_get(request, "packages")) || v->options.lock;
+        if (strcmp(rv_json_get_string(json_object_get(request, "network"), "mode", ""), "registries") != 0 && !has_packages)
                 return 0;
+        if (has_packages)
+                session_want_packages(&v->session);
         language = rv_language_parse(rv_json_get_string(request, "language", ""));
         return language < 0 ? 0 : session_find_registries(&v->session, (enum rv_language)language);
 }
@@ -341,6 +345,7 @@ static int run_in_session(struct run_verb *v)
                 .shadow = s->shadow,
                 .shadow_error = s->shadow_error.message,
                 .unavailable = session_unavailable(s),
+                .lock = v->options.lock,
                 .backend = v->options.backend,
                 .has_wait = v->options.has_wait,
                 .wait_s = v->options.wait_s,

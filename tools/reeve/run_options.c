@@ -3,6 +3,7 @@
 #include "reeve.h"
 
 #include "base/fd.h"
+#include "package/lock.h"
 #include "request/bounds.h"
 
 #include <fcntl.h>
@@ -30,7 +31,8 @@ enum option_id {
         OPT_JSON,
         OPT_REQUEST,
         OPT_CONFIG,
-        OPT_WAIT
+        OPT_WAIT,
+        OPT_LOCK
 };
 
 static const struct option options[] = {
@@ -42,7 +44,8 @@ static const struct option options[] = {
         { "stdin", required_argument, NULL, OPT_STDIN },       { "outcome", required_argument, NULL, OPT_OUTCOME },
         { "raw", no_argument, NULL, OPT_RAW },                 { "json", no_argument, NULL, OPT_JSON },
         { "request", required_argument, NULL, OPT_REQUEST },   { "config", required_argument, NULL, OPT_CONFIG },
-        { "wait", required_argument, NULL, OPT_WAIT },         { "help", no_argument, NULL, 'h' },
+        { "wait", required_argument, NULL, OPT_WAIT },         { "lock", required_argument, NULL, OPT_LOCK },
+        { "help", no_argument, NULL, 'h' },
         { 0 },
 };
 
@@ -56,6 +59,7 @@ static const char help_head[] =
         "  --timeout S        seconds that the program may run\n"
         "  --memory MIB       memory of the whole run\n"
         "  --package SPEC     a package with a version constraint; may be repeated\n"
+        "  --lock FILE        run exactly the packages of a lock (reeve package lock)\n"
         "  --network MODE     none, registries, domains or any\n"
         "  --domain NAME      a domain to be reached (network mode domains); may be repeated\n"
         "  --env NAME=VALUE   an environment variable; NAME alone takes the caller's; may be repeated\n"
@@ -178,6 +182,7 @@ static int take(struct run_options *o, int id, const char *value)
         case OPT_TENANT: o->tenant = value; break;
         case OPT_STDIN: o->stdin_file = value; break;
         case OPT_OUTCOME: o->outcome = value; break;
+        case OPT_LOCK: o->lock_file = value; break;
         case OPT_WAIT: return set_wait(o, value);
         case OPT_RAW: o->is_raw = true; break;
         case OPT_JSON: o->is_json = true; break;
@@ -236,6 +241,7 @@ int run_options_parse(int argc, char **argv, struct run_options *ret)
 void run_options_fini(struct run_options *o)
 {
         json_decref(o->value);
+        json_decref(o->lock);
 }
 
 /* ---- Files ---- */
@@ -284,13 +290,65 @@ static const char *guess_language(const char *path, const struct rv_buf *source)
         return NULL;
 }
 
+/* ---- A lock ---- */
+
+static int read_lock(struct run_options *o)
+{
+        _cleanup_(rv_buf_fini) struct rv_buf lock_text = { 0 };
+        struct rv_error err = { 0 };
+        int r = read_input(o->lock_file, RV_LOCK_BYTES_MAX, &lock_text);
+
+        if (r)
+                return r;
+        if (rv_lock_read(lock_text.data ? lock_text.data : "", lock_text.size, &o->lock, &err) < 0) {
+                say("run: %s is no lock: %s", o->lock_file, err.message);
+                return EXIT_USAGE;
+        }
+        return 0;
+}
+
+/* A request that names no packages asks for those that the lock was made for, in the versions that it has. */
+static void name_locked(const json_t *lock, json_t *request)
+{
+        const char *between = strcmp(rv_json_get_string(lock, "language", ""), "python") == 0 ? "==" : "@";
+        const json_t *package;
+        json_t *list;
+        size_t i;
+
+        if (json_array_size(json_object_get(request, "packages")))
+                return;
+        list = json_array();
+        json_array_foreach(json_object_get(lock, "packages"), i, package)
+                if (json_is_true(json_object_get(package, "direct")))
+                        json_array_append_new(list, json_sprintf("%s%s%s", rv_json_get_string(package, "name", ""), between, rv_json_get_string(package, "version", "")));
+        json_object_set_new(request, "packages", list);
+}
+
+/* What is no request is left as it is: whoever judges it says why. */
+static int add_locked(const struct run_options *o, struct rv_buf *request_text)
+{
+        _cleanup_(rv_json_unrefp) json_t *request = NULL;
+        _cleanup_(rv_freep) char *whole = NULL;
+
+        if (rv_json_read(request_text->data ? request_text->data : "", request_text->size, 32, &request, NULL) < 0 || !json_is_object(request))
+                return 0;
+        name_locked(o->lock, request);
+        whole = json_dumps(request, JSON_COMPACT);
+        request_text->size = 0;
+        return whole && rv_buf_append(request_text, whole, strlen(whole)) == 0 ? 0 : EXIT_REEVE;
+}
+
 int run_options_read(struct run_options *o, struct rv_buf *ret_text)
 {
         _cleanup_(rv_buf_fini) struct rv_buf source = { 0 }, input = { 0 };
         int r;
 
-        if (o->request)
-                return read_input(o->request, RV_BOUND_MAX(document), ret_text);
+        if (o->lock_file && (r = read_lock(o)))
+                return r;
+        if (o->request) {
+                r = read_input(o->request, RV_BOUND_MAX(document), ret_text);
+                return r || !o->lock ? r : add_locked(o, ret_text);
+        }
         r = read_input(o->file, RV_BOUND_MAX(document), &source);
         if (r == 0 && o->stdin_file)
                 r = read_input(o->stdin_file, RV_BOUND_MAX(document), &input);
@@ -302,6 +360,8 @@ int run_options_read(struct run_options *o, struct rv_buf *ret_text)
                 return usage_error("run", "cannot tell the language of %s by its name or #! line; give --language python or javascript", o->file);
         json_object_set_new(o->value, "language", text(o->language));
         json_object_set_new(o->value, "source", json_stringn_nocheck(source.data ? source.data : "", source.size));
+        if (o->lock)
+                name_locked(o->lock, o->value);
         if (o->stdin_file)
                 json_object_set_new(o->value, "stdin", json_stringn_nocheck(input.data ? input.data : "", input.size));
         return 0;

@@ -14,6 +14,8 @@ struct run_options {
         const char *request;                 /* FILE or "-": the request as JSON */
         const char *file;                    /* FILE or "-": the program */
         const char *language, *stdin_file, *outcome;
+        const char *lock_file;               /* of a lock, which is then `lock` */
+        json_t *lock;
         bool is_raw, is_json, wants_help;
         bool has_wait;
         uint32_t wait_s;                     /* for a run in flight with the same key */

@@ -10,6 +10,7 @@
 #include "start.h"
 #include "policy/bundle.h"
 #include "run/recover.h"
+#include "store/packages.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -127,7 +128,7 @@ static int begin(struct session *s, const char *config_path, enum spawner_duty d
         _cleanup_(rv_freep) char *file = NULL;
         int r;
 
-        *s = (struct session){ .state_fd = -EBADF, .fetch_fd = -EBADF, .spawner_fd = -EBADF, .spawner_pid = -1 };
+        *s = (struct session){ .state_fd = -EBADF, .fetch_fd = -EBADF, .unpack_fd = -EBADF, .spawner_fd = -EBADF, .spawner_pid = -1 };
         r = rv_config_find(config_path, &file, err);
         if (r == 0)
                 r = spawner_fork(file, duty, key_file, &s->spawner_fd, &s->spawner_pid, err);
@@ -364,6 +365,9 @@ int session_settle(struct session *s, bool *ret_is_log, struct rv_error *err)
                 return r;
         *ret_is_log = false;
         session_sink_gate(s);
+        r = session_open_packages(s, err);
+        if (r < 0)
+                return r;
         r = make_loop(s);
         return r < 0 ? rv_error_set(err, r, "cannot make the event loop: %s", strerror(-r)) : 0;
 }
@@ -481,11 +485,13 @@ void session_close(struct session *s)
         session_sink_send(s);
         rv_sink_close(s->sink);
         rv_log_close(s->core.log);
+        rv_store_close(s->core.store);
         rv_close(s->state_fd);
         rv_bundle_free(s->bundle);
         rv_bundle_free(s->shadow);
         for (size_t i = 0; i < RV_N_ELEMENTS(s->registries); i++)
                 rv_registry_free(s->registries[i]);
         rv_close(s->fetch_fd);
+        rv_close(s->unpack_fd);
         rv_config_free(s->config);
 }

@@ -41,6 +41,8 @@ struct session {
         void *sign_arg;
         struct rv_registry *registries[2];   /* by enum rv_language; NULL: not looked for */
         int fetch_fd;                    /* the helper that may be asked for an index's page, or negative */
+        int unpack_fd;                   /* the helper that reads archives, or negative */
+        bool wants_packages;             /* there may be runs with packages */
         struct rv_sink *sink;            /* NULL: the log has no second place */
         char runtime_digest[RV_TREE_DIGEST_SIZE];   /* of the tenant's runtime, if it is an image that may be used; else "" */
         struct rv_error behind;          /* set: the second place is too far behind, and nothing may run */
@@ -80,6 +82,11 @@ int session_seal(struct session *s, enum rv_seal_mode mode, struct rv_error *err
 int session_find_registries(struct session *s, enum rv_language language);
 /** session_complete_registry() - what stands in no configuration; @arg is the session. Context: settled; blocks. Ownership: borrows. Return: none */
 void session_complete_registry(void *arg, struct rv_registry *registry);
+
+/** session_want_packages() - there will be a run with packages. Context: between prepare and settle. Ownership: @s's. Return: 0 */
+int session_want_packages(struct session *s);
+/** session_open_packages() - the store, and what else runs with packages need, if they are wanted. Context: session_settle(), without privilege. Ownership: @s's. Return: 0; -errno with @err */
+int session_open_packages(struct session *s, struct rv_error *err);
 
 /** session_close() - end everything, the spawner last. Context: no run left. Ownership: takes the content. Return: none */
 void session_close(struct session *s);

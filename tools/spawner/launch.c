@@ -44,6 +44,7 @@ struct rv_runtime *spawner_open_runtime(struct spawner *s, size_t i, struct rv_e
 {
         struct rv_config_runtime *config = &s->config->runtimes[i];
         struct rv_runtime *rt = &s->runtimes[i];
+        const char *uv = rv_config_uv(s->config);
         char place[IMAGE_PLACE_SIZE];
 
         if (rt->config)
@@ -60,7 +61,14 @@ struct rv_runtime *spawner_open_runtime(struct spawner *s, size_t i, struct rv_e
                 }
                 config->root = root;    /* from here on it is a directory like another */
         }
-        return rv_runtime_open(config, rt, err) < 0 ? NULL : rt;
+        if (rv_runtime_open(config, rt, err) < 0)
+                return NULL;
+        if (uv && rv_runtime_add_uv(rt, uv) < 0) {
+                rv_error_set(err, -ENOMEM, "the spawner is out of memory");
+                rv_runtime_close(rt);
+                return NULL;
+        }
+        return rt;
 }
 
 static struct rv_runtime *find_runtime(struct spawner *s, const char *name, struct rv_error *err)
@@ -121,8 +129,9 @@ static int watch(struct spawner *s, int fd, void *what)
 static int start_child(struct spawner *s, struct run *run)
 {
         struct clone_args args = { .flags = RUN_NAMESPACES | CLONE_PIDFD, .exit_signal = SIGCHLD };
+        _cleanup_(rv_freep) char *layers = NULL;
         struct ns_child child = {
-                .cgroup = &run->cgroup, .runtime = run->runtime, .has_own_uid = run->uids.lock_fd >= 0
+                .cgroup = &run->cgroup, .runtime = run->runtime, .has_own_uid = run->uids.lock_fd >= 0, .layers_fd = -EBADF
         };
         struct ns_message proceed = { .kind = NS_PROCEED };
         int pair[2], r;
@@ -131,6 +140,8 @@ static int start_child(struct spawner *s, struct run *run)
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
                 return -errno;
         signer_forget(&s->signer);      /* the child has a copy of what is in memory now */
+        run->has_layers = layers_show(s, &layers, &child.layers_fd);
+        child.layers = layers;
         child.spawner_fd = pair[1];
         args.pidfd = (uint64_t)(uintptr_t)&run->pidfd;
         if (rv_cgroup_clone_fd(&run->cgroup) >= 0) {
@@ -144,6 +155,7 @@ static int start_child(struct spawner *s, struct run *run)
                 ns_child_main(&child);
         }
         r = pid < 0 ? -errno : 0;
+        rv_close(child.layers_fd);
         rv_close(pair[1]);
         if (r < 0) {
                 rv_close(pair[0]);
@@ -249,12 +261,12 @@ void spawner_prepare(struct spawner *s)
                 s->spare = make_run(s, runtime, &f);
 }
 
-static struct run *take_run(struct spawner *s, const struct rv_runtime *runtime, struct failure *f)
+static struct run *take_run(struct spawner *s, const struct rv_runtime *runtime, bool needs_layers, struct failure *f)
 {
         struct run *run = s->spare;
 
         s->spare = NULL;
-        if (run && !run->has_failed && run->runtime == runtime)
+        if (run && !run->has_failed && run->runtime == runtime && (run->has_layers || !needs_layers))
                 return run;
         if (run)
                 run_kill(run);
@@ -264,9 +276,12 @@ static struct run *take_run(struct spawner *s, const struct rv_runtime *runtime,
 static int assign(struct run *run, const struct rv_spawn_request *q, const int fds[RV_SPAWN_FD_MAX_])
 {
         struct ns_message m = {
-                .kind = NS_ASSIGN, .language = q->language, .memory_mib = q->memory_mib, .network = q->network
+                .kind = NS_ASSIGN, .language = q->language, .memory_mib = q->memory_mib, .network = q->network, .is_resolver = q->is_resolver
         };
-        int r = rv_send_with_fds(run->sync_fd, &m, sizeof(m), fds, RV_SPAWN_FD_MAX_);
+        int r;
+
+        memcpy(m.layer, q->layer, sizeof(m.layer));
+        r = rv_send_with_fds(run->sync_fd, &m, sizeof(m), fds, RV_SPAWN_FD_MAX_);
 
         /* One that is dead already has said why, or is told as a run that ended. */
         if (r < 0 && r != -EPIPE && r != -ECONNRESET)
@@ -311,7 +326,7 @@ static int launch_in(struct spawner *s, const struct rv_spawn_request *q, const 
         runtime = find_runtime(s, q->runtime, &f->err);
         if (!runtime || rv_runtime_interpreter(runtime, q->language, &interpreter, &f->err) < 0)
                 return f->err.code;
-        run = take_run(s, runtime, f);
+        run = take_run(s, runtime, q->layer[0] != 0, f);
         if (!run)
                 return f->err.code;
         run->id = q->id;

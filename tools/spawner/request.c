@@ -39,10 +39,14 @@ static bool has_end(const char *text, size_t size)
 const char *request_find_fault(const struct rv_config *config, const struct rv_spawn_request *q)
 {
         if (!has_end(q->run_id, sizeof(q->run_id)) || !has_end(q->runtime, sizeof(q->runtime)) ||
-            !has_end(q->tenant, sizeof(q->tenant)))
+            !has_end(q->tenant, sizeof(q->tenant)) || !has_end(q->layer, sizeof(q->layer)))
                 return "a name without an end";
         if (strspn(q->run_id, "0123456789abcdef") != RV_RUN_ID_SIZE - 1)
                 return "the run id";
+        if (q->layer[0] && strspn(q->layer, "0123456789abcdef") != RV_LAYER_DIGEST_SIZE - 1)
+                return "the layer";
+        if (q->kind != RV_SPAWN_REQUEST_START)
+                return q->layer[0] ? NULL : "the layer";
         if (q->language > RV_PLAN_JAVASCRIPT)
                 return "the language";
         if (q->network > RV_PLAN_NETWORK_ANY)

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/helper.h"
 
 #include <fcntl.h>
 #include <grp.h>
@@ -33,6 +34,7 @@ void spawner_report(struct spawner *s, uint64_t id, const struct rv_spawn_event 
 
 static void stop(struct spawner *s, uint64_t id)
 {
+        layer_stop(s, id);
         for (struct run *run = s->runs; run; run = run->next)
                 if (run->is_assigned && run->id == id) {
                         run->was_stopped = true;
@@ -47,6 +49,7 @@ static void close_channel(struct spawner *s)
         s->is_closing = true;
         s->give_up_us = rv_boot_us() + CLOSE_US;
         gate_kill(&s->gate);
+        layer_stop_all(s);
         for (struct run *run = s->runs; run; run = run->next)
                 run_kill(run);
 }
@@ -63,6 +66,11 @@ static void sign(struct spawner *s, const struct rv_sign_request *q)
         (void)rv_send_with_fds(s->channel_fd, &answer, sizeof(answer), NULL, 0);
 }
 
+static bool is_build(const struct rv_spawn_request *q)
+{
+        return q->kind == RV_SPAWN_REQUEST_BUILD || q->kind == RV_SPAWN_REQUEST_COMPILED;
+}
+
 static void on_channel(struct spawner *s)
 {
         union request q;
@@ -75,10 +83,16 @@ static void on_channel(struct spawner *s)
                 spawner_launch(s, &q.spawn, fds);
                 return;
         }
+        if (r == REQUEST_SPAWN && is_build(&q.spawn) && n_fds == RV_SPAWN_LAYER_FD_MAX_ && s->runtimes) {
+                layer_begin(s, &q.spawn, fds);
+                return;
+        }
         for (int i = 0; i < n_fds; i++)
                 rv_close(fds[i]);
         if (r == REQUEST_SPAWN && q.spawn.kind == RV_SPAWN_REQUEST_STOP && n_fds == 0)
                 stop(s, q.spawn.id);
+        else if (r == REQUEST_SPAWN && q.spawn.kind == RV_SPAWN_REQUEST_REMOVE && n_fds == 0)
+                layer_remove(s, &q.spawn);
         else if (r == REQUEST_SIGN && n_fds == 0)
                 sign(s, &q.sign);
         else
@@ -90,6 +104,8 @@ static void dispatch(struct spawner *s, void *what)
 {
         if (what == &s->gate)
                 return gate_on_end(s);
+        if (layer_on_end(s, what))
+                return;
         for (struct run *run = s->runs; run; run = run->next) {
                 if (what == &run->sync_fd)
                         return run_on_sync(s, run);
@@ -135,7 +151,7 @@ static int serve(struct spawner *s)
 
         if (epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, s->channel_fd, &channel) < 0)
                 return 1;
-        while (!s->is_closing || ((s->runs || s->gate.pid) && rv_boot_us() < s->give_up_us)) {
+        while (!s->is_closing || ((s->runs || s->gate.pid || s->layer_jobs) && rv_boot_us() < s->give_up_us)) {
                 int n = epoll_wait(s->epoll_fd, events, RV_N_ELEMENTS(events), look_at_runs(s));
 
                 for (int i = 0; i < n; i++) {
@@ -235,6 +251,7 @@ static int serve_runs(struct spawner *s)
 
         spawner_prepare(s);
         gate_find(&s->gate);
+        (void)rv_helper_find("unpack", "reeve-unpack", &s->unpack_fd, NULL);
         r = serve(s);
         spawner_sweep(s);
         return r;
@@ -243,7 +260,7 @@ static int serve_runs(struct spawner *s)
 int spawner_main(const char *config_file, enum spawner_duty duty, const char *key_file)
 {
         struct spawner s = {
-                .channel_fd = SPAWNER_CHANNEL_FD, .epoll_fd = -EBADF, .gate = { .exe_fd = -EBADF, .pidfd = -EBADF }
+                .channel_fd = SPAWNER_CHANNEL_FD, .epoll_fd = -EBADF, .unpack_fd = -EBADF, .gate = { .exe_fd = -EBADF, .pidfd = -EBADF }
         };
         struct rv_error err = { 0 };
         int r;
@@ -264,6 +281,8 @@ int spawner_main(const char *config_file, enum spawner_duty duty, const char *ke
         if (duty != SPAWNER_SIGN)
                 open_place(&s);
         r = duty == SPAWNER_EXPLAIN ? spawner_explain(&s) : duty == SPAWNER_SIGN ? serve(&s) : serve_runs(&s);
+        if (s.has_layers)
+                rv_layers_close(&s.layers);
         signer_fini(&s.signer);
         if (s.has_place)
                 rv_cgroup_place_close(&s.place);

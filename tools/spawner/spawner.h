@@ -15,6 +15,7 @@
 #include "cgroup.h"
 #include "gate.h"
 #include "image.h"
+#include "layer.h"
 #include "netns.h"
 #include "runtime.h"
 #include "sign.h"
@@ -33,6 +34,7 @@ struct run {
         const struct rv_runtime *runtime;
         struct rv_netns net;         /* of a run with network: its sockets, until HELD has handed them on */
         enum rv_plan_network network;
+        bool has_layers;             /* it can be given a package layer */
         bool is_verified;            /* it is in its cgroups */
         bool is_held;                /* HELD was reported */
         bool is_assigned;            /* it is the loop's run `id`; before, nothing is reported of it */
@@ -54,6 +56,10 @@ struct spawner {
         struct image_namespace images;
         int epoll_fd, channel_fd;
         struct run *runs;
+        struct layer_job *layer_jobs;
+        struct rv_layers layers;     /* the store; opened at its first use */
+        bool has_layers;
+        int unpack_fd;               /* the helper that builds layers, or -errno */
         struct run *spare;           /* one of runs, made ahead while the loop is still reading, not assigned */
         unsigned n_made;             /* names cgroups */
         bool has_swept;

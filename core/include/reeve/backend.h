@@ -117,9 +117,17 @@ struct rv_plan {
         const char *ca;                  /* the content of RV_PLAN_CA_FILE, which tool_env names, if ca_bytes is not 0 */
         size_t ca_bytes;                 /* at most RV_PLAN_CA_BYTES_MAX */
         const char *runtime_digest;      /* "sha256:HEX" of the runtime's image or directory; NULL: none is known, as of the host's own files */
+        const char *layer;               /* digest of the run's package layer, 64 hex digits; NULL: it has none */
+        uint32_t is_resolver;            /* the program is reeve's own, and finds packages: it has RV_PLAN_UV_FILE if the host has uv */
 };
 
+/* Where a layer is, as the program sees it: a whole virtual environment, or the content of `node_modules`. */
+#define RV_LAYER_PYTHON "/venv"
+#define RV_LAYER_JAVASCRIPT "/node_modules"
+#define RV_LAYER_DIGEST_SIZE 65
+
 #define RV_PLAN_CA_FILE "/.reeve/ca.pem"     /* as the program sees it */
+#define RV_PLAN_UV_FILE "/.reeve/uv"
 #define RV_PLAN_CA_BYTES_MAX (1u << 20)
 
 /* ---- What it saw ---- */

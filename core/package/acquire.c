@@ -1,0 +1,232 @@
+#include "package/acquire_private.h"
+
+#include "base/fd.h"
+#include "package/closure_paths.h"
+#include "package/lock.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void rv_acquire_file(size_t index, char ret[RV_ACQUIRE_FILE_SIZE])
+{
+        snprintf(ret, RV_ACQUIRE_FILE_SIZE, "p%zu", index);
+}
+
+int rv__acquire_fail(struct rv_package_failure *f, const char *code, const char *cause, bool is_retryable, const char *package, const char *fmt, ...)
+{
+        va_list ap;
+
+        *f = (struct rv_package_failure){ .code = code, .cause = cause, .is_retryable = is_retryable };
+        snprintf(f->package, sizeof(f->package), "%s", package);
+        va_start(ap, fmt);
+        vsnprintf(f->message, sizeof(f->message), fmt, ap);
+        va_end(ap);
+        return RV_ACQUIRE_E_FAILED;
+}
+
+/* ---- Pages ---- */
+
+struct pages {
+        const struct rv_acquire *in;
+        const json_t *packages;
+        json_t *found;
+        struct rv_error err;
+        int r;
+};
+
+static void *read_pages(void *arg)
+{
+        struct pages *p = arg;
+        size_t n = json_array_size(p->packages), n_names = 0;
+        _cleanup_(rv_freep) const char **names = calloc(n + 1, sizeof(*names));
+
+        for (size_t i = 0; names && i < n; i++) {
+                const char *name = rv_json_get_string(json_array_get(p->packages, i), "name", "");
+
+                /* They are sorted by it. */
+                if (!n_names || strcmp(names[n_names - 1], name) != 0)
+                        names[n_names++] = name;
+        }
+        p->r = names ? rv_metadata_get(&p->in->source, names, n_names, &p->found, &p->err) : rv_raise(-ENOMEM);
+        return NULL;
+}
+
+/* The registry's state, where it keeps a page from us. */
+static int check_pages(const json_t *pages, struct rv_package_failure *f)
+{
+        const char *name;
+        json_t *page;
+
+        json_object_foreach((json_t *)pages, name, page)
+                if (strcmp(rv_json_get_string(page, "status", ""), "ok") != 0)
+                        return rv_package_failure_of_page(page, f);
+        return 0;
+}
+
+/* ---- The lock ---- */
+
+static int set(json_t *object, const char *name, json_t *value)
+{
+        return json_object_set_new(object, name, value) < 0 ? rv_raise(-ENOMEM) : 0;
+}
+
+static json_t *copy_or(const json_t *from, const char *name, json_t *otherwise)
+{
+        json_t *value = json_object_get(from, name);
+
+        if (!value)
+                return otherwise;
+        json_decref(otherwise);
+        return json_incref(value);
+}
+
+/* npm's artifacts have no name of their own that counts. */
+static json_t *make_file_name(const json_t *package, enum rv_language language)
+{
+        const char *name = rv_json_get_string(package, "name", ""), *slash = strrchr(name, '/');
+
+        if (language == RV_LANGUAGE_PYTHON)
+                return json_incref(json_object_get(package, "file"));
+        return json_sprintf("%s-%s.tgz", slash ? slash + 1 : name, rv_json_get_string(package, "version", ""));
+}
+
+static const char *kind_of(const json_t *package, enum rv_language language)
+{
+        if (language == RV_LANGUAGE_JAVASCRIPT)
+                return "npm";
+        return *rv_json_get_string(package, "url", "") ? "wheel" : "built";
+}
+
+static json_t *make_entry(const struct rv_acquire *in, const json_t *package, const struct rv_artifact *a, const json_t *path)
+{
+        json_t *entry = json_pack("{s:O, s:O, s:o, s:o, s:s, s:s, s:O, s:O}", "name", json_object_get(package, "name"), "version",
+                                  json_object_get(package, "version"), "hash", json_sprintf("sha256:%s", a->sha256), "file",
+                                  make_file_name(package, in->language), "url", a->url, "kind", kind_of(package, in->language), "direct",
+                                  json_object_get(package, "direct"), "requested", json_object_get(package, "requested"));
+        int r = entry ? 0 : rv_raise(-ENOMEM);
+
+        if (r == 0)
+                r = set(entry, "size_bytes", json_integer((json_int_t)a->size_bytes));
+        if (r == 0 && a->has_published_at)
+                r = set(entry, "published_at", json_integer(a->published_at));
+        if (r == 0)
+                r = set(entry, "license", json_string(a->license));
+        if (r == 0)
+                r = set(entry, "extras", copy_or(package, "extras", json_array()));
+        if (r == 0)
+                r = set(entry, "yanked", json_boolean(a->is_yanked));
+        if (r == 0)
+                r = set(entry, "install_script", json_boolean(a->has_install_script));
+        if (r == 0)
+                r = set(entry, "registry_hash", json_boolean(a->has_registry_hash));
+        if (r == 0)
+                r = set(entry, "path", json_incref((json_t *)path));
+        if (r == 0 && in->language == RV_LANGUAGE_JAVASCRIPT)
+                r = set(entry, "integrity", copy_or(package, "integrity", NULL));
+        if (r == 0 && in->language == RV_LANGUAGE_JAVASCRIPT)
+                r = set(entry, "at", copy_or(package, "at", NULL));
+        if (r == 0)
+                return entry;
+        json_decref(entry);
+        return NULL;
+}
+
+/* The runtime as locks name it: a JavaScript layer is good for every node of this platform. */
+static json_t *make_runtime(const json_t *closure)
+{
+        return json_incref(json_object_get(closure, "runtime"));
+}
+
+static int make_lock(const struct rv_acquire *in, const json_t *closure, const struct rv_artifact *artifacts, const json_t *paths, json_t **ret,
+        struct rv_error *err)
+{
+        const json_t *packages = json_object_get(closure, "packages"), *package;
+        _cleanup_(rv_json_unrefp) json_t *lock = json_pack("{s:s, s:s, s:o, s:[]}", "schema", RV_LOCK_SCHEMA, "language",
+                                                           rv_language_name(in->language), "runtime", make_runtime(closure), "packages");
+        size_t i;
+        int r;
+
+        if (!lock)
+                return rv_raise(-ENOMEM);
+        json_array_foreach((json_t *)packages, i, package) {
+                json_t *entry = make_entry(in, package, &artifacts[i], json_array_get(paths, i));
+
+                if (!entry || json_array_append_new(json_object_get(lock, "packages"), entry) < 0)
+                        return rv_raise(-ENOMEM);
+        }
+        r = rv_lock_check(lock, err);
+        if (r == 0)
+                *ret = rv_take(&lock);
+        return r < 0 ? rv_trace(r) : 0;
+}
+
+/* ---- */
+
+static int begin(const struct rv_acquire *in, const json_t *packages, struct rv_artifact **ret)
+{
+        size_t n = json_array_size(packages);
+
+        (void)in;
+        *ret = calloc(n + 1, sizeof(**ret));
+        return *ret ? 0 : rv_raise(-ENOMEM);
+}
+
+/*
+ * Pages and files at the same time, where it is known from the closure where the files are. What is not is fetched when
+ * the pages are there.
+ */
+static int fetch(const struct rv_acquire *in, const json_t *packages, struct rv_artifact *artifacts, json_t **ret_pages,
+        struct rv_package_failure *f, struct rv_error *err)
+{
+        struct pages p = { .in = in, .packages = packages };
+        pthread_t thread;
+        int r = 0, e;
+
+        e = pthread_create(&thread, NULL, read_pages, &p);
+        if (e)
+                read_pages(&p);
+        else
+                r = rv__acquire_fetch(in, packages, artifacts, NULL, f, err);
+        if (!e)
+                pthread_join(thread, NULL);
+        if (r == 0 && p.r < 0) {
+                *err = p.err;
+                r = p.r;
+        }
+        if (r == 0)
+                r = check_pages(p.found, f);
+        if (r == 0)
+                r = rv__acquire_fetch(in, packages, artifacts, p.found, f, err);
+        if (r == 0)
+                *ret_pages = json_incref(p.found);
+        json_decref(p.found);
+        return rv_trace(r);
+}
+
+int rv_acquire(const struct rv_acquire *in, const json_t *closure, json_t **ret_lock, struct rv_package_failure *ret_failure, struct rv_error *err)
+{
+        const json_t *packages = json_object_get(closure, "packages");
+        _cleanup_(rv_json_unrefp) json_t *pages = NULL, *scanned = NULL, *paths = NULL;
+        _cleanup_(rv_arena_fini) struct rv_arena arena = { 0 };
+        struct rv_artifact *artifacts;
+        int r;
+
+        r = begin(in, packages, &artifacts);
+        if (r < 0)
+                return r;
+        for (size_t i = 0; i < json_array_size(packages); i++)
+                artifacts[i].arena = &arena;
+        r = fetch(in, packages, artifacts, &pages, ret_failure, err);
+        if (r == 0)
+                r = rv__acquire_scan(in, packages, artifacts, &scanned, ret_failure, err);
+        if (r == 0)
+                r = rv__acquire_compare(in, packages, artifacts, pages, scanned, ret_failure);
+        if (r == 0)
+                r = rv__acquire_paths(in, packages, scanned, &paths);
+        if (r == 0)
+                r = make_lock(in, closure, artifacts, paths, ret_lock, err);
+        free(artifacts);
+        return r < 0 ? rv_trace(r) : r;
+}

@@ -1,0 +1,45 @@
+/*
+ * acquire.h - from a closure, which a package manager printed, to a lock with its artifacts at hand
+ *
+ * What the package manager says is a proposal: the registry's own pages are read, each artifact is fetched into a
+ * directory, hashed, and taken apart for reading by the helper reeve-unpack. The lock holds what was found there. What
+ * the pages, the closure and the bytes say of one thing has to agree.
+ *
+ *   rv_acquire()         a closure (closure.h) -> a lock (lock.h); the artifact of package N lies in the file named by
+ *                        rv_acquire_file(N)
+ *   rv_acquire_locked()  the artifacts of a lock that is there already
+ *
+ * Blocks; any thread, one at a time for an input.
+ */
+#pragma once
+
+#include "package/diagnose.h"
+#include "package/metadata.h"
+
+#define RV_ACQUIRE_E_FAILED 1
+
+struct rv_acquire {
+        struct rv_metadata_source source;
+        enum rv_language language;
+        int unpack_fd;                   /* of the helper */
+        int dir_fd;                      /* gets the artifacts; empty before */
+};
+
+#define RV_ACQUIRE_FILE_SIZE 16
+/** rv_acquire_file() - the name of the file that holds the artifact of a lock's package number @index. Context: any. Ownership: the caller's memory. Return: none */
+void rv_acquire_file(size_t index, char ret[RV_ACQUIRE_FILE_SIZE]);
+
+/**
+ * rv_acquire() - make a lock
+ * @closure:     of rv_closure_read(), 0
+ * @ret_lock:    set on 0
+ * @ret_failure: set on RV_ACQUIRE_E_FAILED
+ *
+ * Context:   blocks until the source's deadline at most
+ * Ownership: a new reference
+ * Return:    0; RV_ACQUIRE_E_FAILED a package cannot be had, or must not be; -ECANCELED; -ENOMEM; -errno a helper failed
+ */
+int rv_acquire(const struct rv_acquire *in, const json_t *closure, json_t **ret_lock, struct rv_package_failure *ret_failure, struct rv_error *err);
+
+/** rv_acquire_locked() - the artifacts of @lock, which have to be exactly those. Context, Ownership, Return: as rv_acquire() */
+int rv_acquire_locked(const struct rv_acquire *in, const json_t *lock, struct rv_package_failure *ret_failure, struct rv_error *err);

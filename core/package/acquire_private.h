@@ -1,0 +1,35 @@
+/*
+ * acquire_private.h - what the files of acquire.h share
+ *
+ * As there.
+ */
+#pragma once
+
+#include "package/acquire.h"
+
+/* What became of one package of a closure or a lock. */
+struct rv_artifact {
+        struct rv_arena *arena;          /* of its texts */
+        const char *url;                 /* where it was fetched */
+        bool is_there;                   /* the file is */
+        const char *sha256, *sha512;     /* of the file, as reeve-unpack read it */
+        const char *license;
+        uint64_t size_bytes;
+        int64_t published_at;
+        bool has_published_at, is_yanked, has_install_script, has_registry_hash;
+};
+
+/** rv__acquire_fail() - a failure. Context: any. Ownership: @code and @cause are static. Return: RV_ACQUIRE_E_FAILED */
+int rv__acquire_fail(struct rv_package_failure *f, const char *code, const char *cause, bool is_retryable, const char *package, const char *fmt, ...)
+        RV_PRINTF(6, 7);
+/** rv__acquire_fetch() - fetch what is not there; @pages NULL: only what can be without them. Context: blocks. Ownership: borrows. Return: as rv_acquire() */
+int rv__acquire_fetch(const struct rv_acquire *in, const json_t *packages, struct rv_artifact *artifacts, const json_t *pages,
+        struct rv_package_failure *f, struct rv_error *err);
+/** rv__acquire_scan() - have reeve-unpack read all of them; *@ret is its list. Context: blocks. Ownership: a new reference. Return: as rv_acquire() */
+int rv__acquire_scan(const struct rv_acquire *in, const json_t *packages, struct rv_artifact *artifacts, json_t **ret,
+        struct rv_package_failure *f, struct rv_error *err);
+/** rv__acquire_compare() - closure, pages and bytes have to agree; the facts come from the latter two. Context: any. Ownership: borrows. Return: 0 or RV_ACQUIRE_E_FAILED */
+int rv__acquire_compare(const struct rv_acquire *in, const json_t *packages, struct rv_artifact *artifacts, const json_t *pages,
+        const json_t *scanned, struct rv_package_failure *f);
+/** rv__acquire_paths() - the way from a requested package to each. Context: any. Ownership: a new reference. Return: 0 or -ENOMEM */
+int rv__acquire_paths(const struct rv_acquire *in, const json_t *packages, const json_t *scanned, json_t **ret);

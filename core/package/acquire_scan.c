@@ -1,0 +1,218 @@
+#include "package/acquire_private.h"
+
+#include "base/base64.h"
+#include "package/closure_paths.h"
+#include "package/unpack.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What the artifacts are, as reeve-unpack reads them, and whether everybody says the same of them. */
+
+static json_t *make_job(const struct rv_acquire *in, const json_t *packages)
+{
+        json_t *list = json_array(), *package;
+        size_t i;
+
+        json_array_foreach((json_t *)packages, i, package) {
+                char file[RV_ACQUIRE_FILE_SIZE];
+
+                rv_acquire_file(i, file);
+                json_array_append_new(list, json_pack("{s:s, s:O, s:O, s:s}", "file", file, "name", json_object_get(package, "name"), "version",
+                                                      json_object_get(package, "version"), "file_name", rv_json_get_string(package, "file", "")));
+        }
+        return json_pack("{s:s, s:o}", "language", rv_language_name(in->language), "artifacts", list);
+}
+
+int rv__acquire_scan(const struct rv_acquire *in, const json_t *packages, struct rv_artifact *artifacts, json_t **ret,
+        struct rv_package_failure *f, struct rv_error *err)
+{
+        _cleanup_(rv_json_unrefp) json_t *job = make_job(in, packages), *result = NULL;
+        json_t *list, *found;
+        size_t i;
+        int r;
+
+        if (!job || json_array_size(json_object_get(job, "artifacts")) != json_array_size(packages))
+                return rv_raise(-ENOMEM);
+        r = rv_unpack_scan(in->unpack_fd, in->dir_fd, job, in->source.stop, in->source.deadline_us, &result, err);
+        if (r < 0)
+                return rv_trace(r);
+        list = json_object_get(result, "artifacts");
+        if (json_array_size(list) != json_array_size(packages))
+                return rv_error_set(err, rv_raise(-EPROTO), "the helper reeve-unpack told of other artifacts than it was asked for");
+        json_array_foreach(list, i, found) {
+                const json_t *fault = json_object_get(found, "fault"), *package = json_array_get(packages, i);
+
+                artifacts[i].sha256 = rv_arena_strdup(artifacts[i].arena, rv_json_get_string(found, "sha256", ""));
+                artifacts[i].sha512 = rv_arena_strdup(artifacts[i].arena, rv_json_get_string(found, "sha512", ""));
+                artifacts[i].license = rv_arena_strdup(artifacts[i].arena, rv_json_get_string(found, "license", ""));
+                artifacts[i].size_bytes = (uint64_t)json_integer_value(json_object_get(found, "size_bytes"));
+                artifacts[i].has_install_script = json_is_true(json_object_get(found, "install_script"));
+                if (!artifacts[i].sha256 || !artifacts[i].sha512 || !artifacts[i].license)
+                        return rv_raise(-ENOMEM);
+                if (fault && json_is_object(fault))
+                        return rv_unpack_failure(fault, package, f);
+        }
+        *ret = json_incref(list);
+        return 0;
+}
+
+/* ---- Who says what ---- */
+
+static int mismatch(struct rv_package_failure *f, const json_t *package, const char *who)
+{
+        const char *name = rv_json_get_string(package, "name", "");
+
+        return rv__acquire_fail(f, "package_install_failed", "hash_mismatch", false, name,
+                                "%s %s: the file that came is not the one that %s names by its hash; somebody has changed it, or the registry is damaged", name,
+                                rv_json_get_string(package, "version", ""), who);
+}
+
+static int compare_python(const json_t *package, struct rv_artifact *a, const json_t *page, struct rv_package_failure *f)
+{
+        const json_t *file = rv_metadata_file(page, rv_json_get_string(package, "version", ""), rv_json_get_string(package, "file", ""));
+        const char *told = rv_json_get_string(file, "sha256", NULL), *closure = rv_json_get_string(package, "sha256", NULL);
+        const json_t *published = json_object_get(file, "published_at");
+
+        if (*rv_json_get_string(package, "url", "") && !file)
+                return rv__acquire_fail(f, "package_unavailable", "registry_invalid", true, rv_json_get_string(package, "name", ""),
+                                        "the registry's page of %s does not list %s", rv_json_get_string(package, "name", ""), rv_json_get_string(package, "file", ""));
+        if (told && strcmp(told, a->sha256) != 0)
+                return mismatch(f, package, "the registry");
+        if (closure && strcmp(closure, a->sha256) != 0)
+                return mismatch(f, package, "the package manager");
+        a->has_registry_hash = told != NULL;
+        a->has_published_at = json_is_integer(published);
+        a->published_at = json_integer_value(published);
+        a->is_yanked = json_is_true(json_object_get(file, "yanked"));
+        return 0;
+}
+
+/* "sha512-…" of a hash in hex. */
+static bool make_integrity(const char *sha512, char ret[8 + RV_BASE64_SIZE(64)])
+{
+        uint8_t bytes[64];
+
+        if (strlen(sha512) != 2 * sizeof(bytes))
+                return false;
+        for (size_t i = 0; i < sizeof(bytes); i++) {
+                unsigned byte;
+
+                if (sscanf(sha512 + 2 * i, "%2x", &byte) != 1)
+                        return false;
+                bytes[i] = (uint8_t)byte;
+        }
+        strcpy(ret, "sha512-");
+        rv_base64(bytes, sizeof(bytes), ret + 7);
+        return true;
+}
+
+static int compare_npm(const json_t *package, struct rv_artifact *a, const json_t *page, struct rv_package_failure *f)
+{
+        const json_t *version = rv_metadata_version(page, rv_json_get_string(package, "version", ""));
+        const json_t *published = json_object_get(version, "published_at");
+        const char *told = rv_json_get_string(version, "integrity", "");
+        char integrity[8 + RV_BASE64_SIZE(64)];
+
+        if (!make_integrity(a->sha512, integrity) || strcmp(integrity, rv_json_get_string(package, "integrity", "")) != 0)
+                return mismatch(f, package, "the package manager");
+        if (!strncmp(told, "sha512-", 7) && !strchr(told, ' ') && strcmp(integrity, told) != 0)
+                return mismatch(f, package, "the registry");
+        a->has_registry_hash = true;
+        a->has_published_at = json_is_integer(published);
+        a->published_at = json_integer_value(published);
+        return 0;
+}
+
+int rv__acquire_compare(const struct rv_acquire *in, const json_t *packages, struct rv_artifact *artifacts, const json_t *pages,
+        const json_t *scanned, struct rv_package_failure *f)
+{
+        json_t *package;
+        size_t i;
+        int r = 0;
+
+        (void)scanned;
+        json_array_foreach((json_t *)packages, i, package) {
+                const json_t *page = json_object_get(pages, rv_json_get_string(package, "name", ""));
+
+                r = in->language == RV_LANGUAGE_PYTHON ? compare_python(package, &artifacts[i], page, f) : compare_npm(package, &artifacts[i], page, f);
+                if (r)
+                        break;
+        }
+        return r;
+}
+
+/* A wheel says itself what it needs; of npm's packages the closure knows. */
+int rv__acquire_paths(const struct rv_acquire *in, const json_t *packages, const json_t *scanned, json_t **ret)
+{
+        _cleanup_(rv_json_unrefp) json_t *list = NULL;
+        json_t *package;
+        size_t i;
+
+        if (in->language == RV_LANGUAGE_JAVASCRIPT)
+                return rv_trace(rv_closure_paths(packages, ret));
+        list = json_array();
+        json_array_foreach((json_t *)packages, i, package) {
+                json_t *requires = json_object_get(json_array_get(scanned, i), "requires");
+
+                if (json_array_append_new(list, json_pack("{s:O, s:O, s:o}", "name", json_object_get(package, "name"), "direct",
+                                                          json_object_get(package, "direct"), "requires",
+                                                          requires ? json_incref(requires) : json_array())) < 0)
+                        return rv_raise(-ENOMEM);
+        }
+        return rv_trace(rv_closure_paths(list, ret));
+}
+
+/* ---- Those of a lock ---- */
+
+static int check_hashes(const json_t *packages, const struct rv_artifact *artifacts, struct rv_package_failure *f)
+{
+        json_t *package;
+        size_t i;
+
+        json_array_foreach((json_t *)packages, i, package) {
+                const char *hash = rv_json_get_string(package, "hash", "");
+
+                if (strncmp(hash, "sha256:", 7) != 0 || strcmp(hash + 7, artifacts[i].sha256) != 0)
+                        return mismatch(f, package, "the lock");
+        }
+        return 0;
+}
+
+/* A tarball's host may be known from its package's page alone. */
+static int fetch_locked(const struct rv_acquire *in, const json_t *packages, struct rv_artifact *artifacts, struct rv_package_failure *f, struct rv_error *err)
+{
+        _cleanup_(rv_json_unrefp) json_t *pages = NULL;
+        size_t n = json_array_size(packages), n_names = 0;
+        _cleanup_(rv_freep) const char **names = calloc(n + 1, sizeof(*names));
+        int r = names ? rv__acquire_fetch(in, packages, artifacts, NULL, f, err) : rv_raise(-ENOMEM);
+
+        for (size_t i = 0; i < n && r == 0; i++)
+                if (!artifacts[i].is_there)
+                        names[n_names++] = rv_json_get_string(json_array_get(packages, i), "name", "");
+        if (r || !n_names)
+                return r;
+        r = rv_metadata_get(&in->source, names, n_names, &pages, err);
+        return r < 0 ? rv_trace(r) : rv__acquire_fetch(in, packages, artifacts, pages, f, err);
+}
+
+int rv_acquire_locked(const struct rv_acquire *in, const json_t *lock, struct rv_package_failure *ret_failure, struct rv_error *err)
+{
+        const json_t *packages = json_object_get(lock, "packages");
+        _cleanup_(rv_json_unrefp) json_t *scanned = NULL;
+        _cleanup_(rv_arena_fini) struct rv_arena arena = { 0 };
+        struct rv_artifact *artifacts = calloc(json_array_size(packages) + 1, sizeof(*artifacts));
+        int r = 0;
+
+        if (!artifacts)
+                return rv_raise(-ENOMEM);
+        for (size_t i = 0; i < json_array_size(packages); i++)
+                artifacts[i].arena = &arena;
+        r = fetch_locked(in, packages, artifacts, ret_failure, err);
+        if (r == 0)
+                r = rv__acquire_scan(in, packages, artifacts, &scanned, ret_failure, err);
+        if (r == 0)
+                r = check_hashes(packages, artifacts, ret_failure);
+        free(artifacts);
+        return r < 0 ? rv_trace(r) : r;
+}

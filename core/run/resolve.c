@@ -1,0 +1,434 @@
+#include "run/packages.h"
+#include "run/run_private.h"
+
+#include "base/clock.h"
+#include "package/closure.h"
+#include "package/drivers.h"
+#include "package/lock.h"
+#include "package/lock_match.h"
+#include "package/runtime_identity.h"
+#include "policy/obligations.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/*
+ * The phase `resolve`: from what was asked for to a lock. One that is held is used for as long as it may be; else a job has
+ * the package manager find versions, and the thread makes sure of them.
+ */
+
+#define QUEUE_POLL_MS 15
+#define EXCLUDES_MAX 10         /* rounds in which versions that are too young are left out, one after the other */
+#define JOB_MEMORY_MIB 2048
+#define JOB_TIMEOUT_MAX_S 300
+#define CODE_NO_TOOL "ENOTOOL"
+
+static bool is_all_pinned(const struct rv_run *run)
+{
+        for (size_t i = 0; i < run->request->n_packages; i++)
+                if (!run->request->packages[i].is_pinned)
+                        return false;
+        return true;
+}
+
+static enum rv_step fail_for_memory(struct rv_run *run)
+{
+        return rv__run_fail(run, 500, "out of memory", "reeve ran out of memory while it looked for packages");
+}
+
+/* ---- What is known ---- */
+
+static json_t *make_requested(const struct rv_run *run)
+{
+        json_t *list = json_array();
+
+        for (size_t i = 0; i < run->request->n_packages; i++)
+                json_array_append_new(list, json_string(run->request->packages[i].requested));
+        return list;
+}
+
+/* All that another resolution of the same would depend on, but for what the registry has at the time. */
+static int make_key(struct rv_run *run, const struct rv_registry *registry)
+{
+        struct rv_run_packages *p = &run->packages;
+        char fingerprint[RV_SHA256_HEX_SIZE], runtime[RV_SHA256_HEX_SIZE];
+        _cleanup_(rv_json_unrefp) json_t *key = NULL;
+
+        rv_registry_fingerprint(registry, fingerprint);
+        rv_runtime_identity(rv_config_runtime(run->core->config, run->tenant->runtime), run->request->language, run->core->runtime_digest, runtime);
+        key = json_pack("{s:s, s:o, s:O, s:s, s:s, s:s}", "language", rv_language_name(run->request->language), "packages", make_requested(run),
+                        "obligations", p->obligations, "registry", fingerprint, "runtime", runtime, "resolver", run->core->config->packages.resolver);
+        return key ? rv_trace(rv_json_canonical_sha256(key, p->key)) : rv_raise(-ENOMEM);
+}
+
+static int take_lock(struct rv_run *run, json_t *take_lock)
+{
+        struct rv_run_packages *p = &run->packages;
+
+        json_decref(p->lock);
+        p->lock = take_lock;
+        return rv_trace(rv_lock_digest(p->lock, p->digest));
+}
+
+/* 1: it is used; 0: there is none that may be; -errno. */
+static int use_held(struct rv_run *run)
+{
+        struct rv_run_packages *p = &run->packages;
+        uint64_t ttl_us = run->core->config->packages.resolve_ttl_ms * 1000, resolved_us, now_us = rv_now_us();
+        json_t *lock;
+        struct rv_error err = { 0 };
+        int r;
+
+        r = rv_store_lock_find(run->core->store, p->key, &lock, &resolved_us, &err);
+        if (r == RV_STORE_E_ABSENT && err.message[0])
+                run->core->host->log(run->core->host->ctx, RV_LOG_WARNING, err.message);
+        if (r)
+                return r < 0 ? rv_trace(r) : 0;
+        if (is_all_pinned(run) || (resolved_us <= now_us && now_us - resolved_us < ttl_us)) {
+                r = take_lock(run, lock);
+                return r < 0 ? rv_trace(r) : 1;
+        }
+        json_decref(p->stale_lock);
+        p->stale_lock = lock;
+        return 0;
+}
+
+/* One that the caller gave: exactly that, if it is for what is asked for. */
+static enum rv_step use_given(struct rv_run *run)
+{
+        struct rv_package_failure f = { .code = RV_PACKAGE_UNAVAILABLE, .cause = "conflict" };
+        char text[RV_LOCK_FAULT_SIZE];
+        const char *why = rv_lock_find_fault(run->input.lock, run->request, rv_config_runtime(run->core->config, run->tenant->runtime), text);
+
+        if (why) {
+                snprintf(f.message, sizeof(f.message), "the lock that was given cannot be used: %s; make another (reeve package lock)", why);
+                return rv__packages_refuse(run, &f, RV_PHASE_RESOLVE);
+        }
+        return take_lock(run, json_incref((json_t *)run->input.lock)) < 0 ? fail_for_memory(run) : RV_STEP_NEXT;
+}
+
+/* ---- The job ---- */
+
+static int put_text(void *ctx, const void *data, size_t n)
+{
+        struct rv_buf *text = ctx;
+
+        if (text->size + n > RV_CLOSURE_BYTES_MAX)
+                return rv_raise(-EFBIG);
+        return rv_trace(rv_buf_append(text, data, n));
+}
+
+static int64_t cutoff_of(const struct rv_run *run)
+{
+        const json_t *age = json_object_get(run->packages.obligations, "newest_published_s");
+
+        return json_is_integer(age) ? (int64_t)(rv_now_us() / 1000000) - json_integer_value(age) : -1;
+}
+
+static const char *tool_of(const struct rv_run *run)
+{
+        if (run->request->language == RV_LANGUAGE_JAVASCRIPT)
+                return "npm";
+        return !run->packages.has_no_uv && rv_config_uv(run->core->config) ? "uv" : "pip";
+}
+
+static char *make_job(const struct rv_run *run)
+{
+        const struct rv_run_packages *p = &run->packages;
+        int64_t cutoff_s = cutoff_of(run);
+        const char *tool = tool_of(run);
+        json_t *pins = json_object_get(p->obligations, "pins");
+        _cleanup_(rv_json_unrefp) json_t *job = json_pack(
+                "{s:s, s:o, s:o, s:o, s:o, s:s, s:o}", "language", rv_language_name(run->request->language), "packages", make_requested(run), "pins",
+                pins ? json_incref(pins) : json_object(), "exclude", p->exclude ? json_incref(p->exclude) : json_object(), "newest_published",
+                cutoff_s >= 0 ? json_integer(cutoff_s) : json_null(), "tool", tool, "uv",
+                strcmp(tool, "uv") == 0 ? json_string(RV_PLAN_UV_FILE) : json_null());
+
+        return job ? json_dumps(job, JSON_COMPACT) : NULL;
+}
+
+static enum rv_step start_job(struct rv_run *run)
+{
+        struct rv_run_packages *p = &run->packages;
+        const struct rv_driver *driver = rv_driver_get(RV_DRIVER_RESOLVE, run->request->language);
+        _cleanup_(rv_freep) char *input = make_job(run);
+        uint64_t now_us = rv_boot_us(), left_s = p->deadline_us > now_us ? (p->deadline_us - now_us) / 1000000 + 1 : 1;
+        struct rv_job_spec spec = {
+                .language = run->request->language,
+                .network_mode = RV_NETWORK_REGISTRIES,
+                .source = driver->text,
+                .source_bytes = driver->size,
+                .input = input,
+                .input_bytes = input ? strlen(input) : 0,
+                .env = p->env.env,
+                .n_env = p->env.n_env,
+                .ca = p->env.ca.data,
+                .ca_bytes = p->env.ca.size,
+                .timeout_s = (uint32_t)RV_MIN(left_s, (uint64_t)JOB_TIMEOUT_MAX_S),
+                .memory_mib = JOB_MEMORY_MIB,
+                .sink = { put_text, &p->text, false },
+        };
+
+        p->text.size = 0;
+        if (!input || rv__job_start(run, &spec) < 0)
+                return fail_for_memory(run);
+        p->step = RV_PACKAGES_JOB;
+        return rv__packages_wait(run, UINT64_MAX);
+}
+
+/* What cannot be: no registry, no backend, nothing to find packages with. */
+static enum rv_step refuse_to_begin(struct rv_run *run, const char *name, const char *why)
+{
+        return rv__run_refuse(run, RV_CODE_BACKEND_DENIED, RV_PHASE_RESOLVE, why, json_pack("{s:s, s:[s]}", "backend", name, "missing", "packages"));
+}
+
+static enum rv_step begin(struct rv_run *run)
+{
+        struct rv_run_packages *p = &run->packages;
+        const struct rv_config_runtime *runtime = rv_config_runtime(run->core->config, run->tenant->runtime);
+        const struct rv_registry *registry;
+        const char *name = rv__run_find_backend(run);
+        struct rv_error err = { 0 };
+        int r;
+
+        rv__packages_begin(run, run->core->config->phases.resolve_ms);
+        if (!run->backend || !run->core->store)
+                return RV_STEP_NEXT;    /* what is missing is told with the plan */
+        if (!p->obligations && rv_policy_obligations(run->granted, &p->obligations) < 0)
+                return fail_for_memory(run);
+        if (run->input.lock)
+                return use_given(run);
+        registry = rv__packages_registry(run);
+        if (!registry)
+                return refuse_to_begin(run, name, run->request->language == RV_LANGUAGE_PYTHON
+                                               ? "no package index is known for python; set registries.python.index"
+                                               : "no package registry is known for javascript; set registries.javascript.index");
+        rv_registry_tools_fini(&p->env);
+        if (rv_registry_resolver_env(registry, runtime ? runtime->root : "host", &p->env, &err) < 0)
+                return refuse_to_begin(run, name, err.message);
+        if (make_key(run, registry) < 0)
+                return fail_for_memory(run);
+        r = use_held(run);
+        if (r)
+                return r < 0 ? fail_for_memory(run) : RV_STEP_NEXT;
+        p->step = RV_PACKAGES_QUEUE;
+        return rv__run_resolve(run);
+}
+
+/* Who asks for the same at the same time waits for the one who is first, and finds the lock held. */
+static enum rv_step queue(struct rv_run *run)
+{
+        int r = rv__packages_claim(run, run->packages.key);
+
+        if (r == RV_STORE_E_TAKEN)
+                return rv__packages_wait(run, QUEUE_POLL_MS);
+        if (r < 0)
+                return rv__run_fail(run, 503, "the package store cannot be used", strerror(-r));
+        r = use_held(run);
+        if (r < 0)
+                return fail_for_memory(run);
+        if (r > 0) {
+                rv__packages_unclaim(run);
+                return RV_STEP_NEXT;
+        }
+        return start_job(run);
+}
+
+/* ---- What it said ---- */
+
+static enum rv_step refuse_job(struct rv_run *run, const char *why)
+{
+        struct rv_package_failure f = { .code = "backend_failed", .cause = "resolver_failed", .is_retryable = true };
+
+        snprintf(f.message, sizeof(f.message), "looking for packages failed: %.400s", why);
+        return rv__packages_refuse(run, &f, RV_PHASE_RESOLVE);
+}
+
+static int explain(struct rv_run *run, json_t *take_closure)
+{
+        struct rv_packages_work *w = &run->packages.work;
+        const struct rv_network_evidence *seen = &run->job->network.evidence;
+
+        json_decref(w->closure);
+        json_decref(w->contacts);
+        json_decref(w->denials);
+        w->what = RV_WORK_EXPLAIN;
+        w->closure = take_closure;
+        w->contacts = json_incref(seen->contacts);
+        w->denials = json_incref(seen->denials);
+        w->obligations = run->packages.obligations;
+        w->packages = run->request->packages;
+        w->n_packages = run->request->n_packages;
+        w->cutoff_s = cutoff_of(run);
+        return 0;
+}
+
+static enum rv_step refuse_closure(struct rv_run *run, const json_t *refusal)
+{
+        struct rv_package_failure f = { .code = RV_PACKAGE_INSTALL_FAILED,
+                .cause = strcmp(rv_json_get_string(refusal, "cause", ""), "name_mismatch") == 0 ? "name_mismatch" : "unsafe_archive" };
+
+        snprintf(f.package, sizeof(f.package), "%s", rv_json_get_string(refusal, "package", ""));
+        snprintf(f.message, sizeof(f.message), "%s", rv_json_get_string(refusal, "text", ""));
+        return rv__packages_refuse(run, &f, RV_PHASE_RESOLVE);
+}
+
+static enum rv_step refuse_size(struct rv_run *run, const json_t *closure)
+{
+        char message[200];
+
+        snprintf(message, sizeof(message), "what was asked for comes to %lld packages, and at most %d are judged", (long long)json_integer_value(json_object_get(closure, "n_packages")),
+                 RV_CLOSURE_PACKAGES_MAX);
+        return rv__run_refuse(run, RV_CODE_PACKAGE_DENIED, RV_PHASE_RESOLVE, message, json_pack("{s:s, s:s, s:[]}", "rule", "closure_too_large", "item", "", "denials"));
+}
+
+static enum rv_step look_at_closure(struct rv_run *run)
+{
+        struct rv_run_packages *p = &run->packages;
+        json_t *closure = NULL;
+        struct rv_error err = { 0 };
+        enum rv_step step;
+        int r;
+
+        r = rv_closure_read(run->request->language, p->text.data ? p->text.data : "", p->text.size, run->request->packages, run->request->n_packages, &closure, &err);
+        if (r == -ENOMEM)
+                return fail_for_memory(run);
+        if (r < 0)
+                return refuse_job(run, err.message);
+        if (r == RV_CLOSURE_E_FAILED && !p->has_no_uv && strcmp(rv_json_get_string(closure, "code", ""), CODE_NO_TOOL) == 0 &&
+                strcmp(tool_of(run), "uv") == 0 && strcmp(run->core->config->packages.resolver, "uv") != 0) {
+                json_decref(closure);
+                p->has_no_uv = true;    /* it does not run on this runtime: pip does */
+                rv__job_free(run);
+                return start_job(run);
+        }
+        if (r == RV_CLOSURE_E_REFUSED || r == RV_CLOSURE_E_TOO_LARGE) {
+                step = r == RV_CLOSURE_E_REFUSED ? refuse_closure(run, closure) : refuse_size(run, closure);
+                json_decref(closure);
+                return step;
+        }
+        if (r == RV_CLOSURE_E_FAILED && strcmp(rv_json_get_string(closure, "code", ""), CODE_NO_TOOL) == 0) {
+                struct rv_package_failure f = { .code = "runtime_unavailable", .cause = "no_package_manager" };
+
+                snprintf(f.message, sizeof(f.message), "runtime %s has nothing to find packages with: %.300s; install it there", run->tenant->runtime, rv_json_get_string(closure, "text", ""));
+                json_decref(closure);
+                return rv__packages_refuse(run, &f, RV_PHASE_RESOLVE);
+        }
+        if (rv__packages_open_artifacts(run, &err) < 0) {
+                json_decref(closure);
+                return rv__run_fail(run, 503, "the package store cannot be used", err.message);
+        }
+        json_decref(p->work.lock);
+        p->work.lock = NULL;
+        if (r == RV_CLOSURE_E_FAILED) {
+                explain(run, closure);
+        } else {
+                p->work.what = RV_WORK_NEW_LOCK;
+                json_decref(p->work.closure);
+                p->work.closure = closure;
+                p->work.cutoff_s = cutoff_of(run);
+                p->work.wants_young = p->work.cutoff_s >= 0 && strcmp(tool_of(run), "pip") == 0;
+        }
+        rv__job_free(run);
+        return rv__packages_work(run);
+}
+
+static enum rv_step look_at_job(struct rv_run *run)
+{
+        char why[RV_REASON_SIZE];
+        const char *fault = rv__job_fault(run, why);
+        enum rv_step step;
+
+        if (!fault)
+                return look_at_closure(run);
+        step = refuse_job(run, fault);
+        rv__job_free(run);
+        return step;
+}
+
+/* ---- What the thread found ---- */
+
+/* A package manager that knows no cutoff is told which versions are too young. Are there any that it was not told of? */
+static int exclude_young(struct rv_run *run, bool *ret_is_new)
+{
+        struct rv_run_packages *p = &run->packages;
+        const char *name;
+        json_t *versions;
+
+        if (!p->exclude)
+                p->exclude = json_object();
+        json_object_foreach(p->work.young, name, versions) {
+                if (json_object_get(p->exclude, name))
+                        continue;
+                if (json_object_set(p->exclude, name, versions) < 0)
+                        return rv_raise(-ENOMEM);
+                *ret_is_new = true;
+        }
+        return 0;
+}
+
+static bool is_of_registry(const char *cause)
+{
+        return strcmp(cause, "registry_unreachable") == 0 || strcmp(cause, "registry_error") == 0;
+}
+
+static enum rv_step take_new_lock(struct rv_run *run)
+{
+        struct rv_run_packages *p = &run->packages;
+        struct rv_error err = { 0 };
+        bool is_new = false;
+
+        if (exclude_young(run, &is_new) < 0)
+                return fail_for_memory(run);
+        if (is_new && ++p->n_excludes <= EXCLUDES_MAX)
+                return start_job(run);
+        if (take_lock(run, rv_take(&p->work.lock)) < 0)
+                return fail_for_memory(run);
+        if (rv_store_lock_keep(run->core->store, p->key, p->lock, rv_now_us(), &err) < 0)
+                run->core->host->log(run->core->host->ctx, RV_LOG_WARNING, err.message);
+        rv__packages_unclaim(run);
+        return RV_STEP_NEXT;
+}
+
+static enum rv_step look_at_work(struct rv_run *run)
+{
+        struct rv_run_packages *p = &run->packages;
+
+        rv__run_clear_timer(run);
+        if (p->work.r == 0)
+                return take_new_lock(run);
+        if (p->work.r == RV_ACQUIRE_E_FAILED && p->stale_lock && is_of_registry(p->work.failure.cause)) {
+                p->is_stale = true;
+                rv__packages_unclaim(run);
+                return take_lock(run, rv_take(&p->stale_lock)) < 0 ? fail_for_memory(run) : RV_STEP_NEXT;
+        }
+        if (p->work.r == RV_ACQUIRE_E_FAILED)
+                return rv__packages_refuse(run, &p->work.failure, RV_PHASE_RESOLVE);
+        if (p->work.r == -ENOMEM)
+                return fail_for_memory(run);
+        return refuse_job(run, p->work.err.message[0] ? p->work.err.message : strerror(-p->work.r));
+}
+
+enum rv_step rv__run_resolve(struct rv_run *run)
+{
+        struct rv_run_packages *p = &run->packages;
+
+        if (!run->request->n_packages)
+                return RV_STEP_NEXT;
+        if (p->step != RV_PACKAGES_BEGIN && rv__packages_is_ending(run))
+                return rv__packages_end(run, RV_PHASE_RESOLVE);
+        switch (p->step) {
+        case RV_PACKAGES_BEGIN:
+                return begin(run);
+        case RV_PACKAGES_QUEUE:
+                return queue(run);
+        case RV_PACKAGES_JOB:
+                return run->is_job_over ? look_at_job(run) : RV_STEP_WAIT;
+        case RV_PACKAGES_WORK:
+                return p->is_working ? RV_STEP_WAIT : look_at_work(run);
+        case RV_PACKAGES_BUILD:
+                break;
+        }
+        rv_check(!"a step of another phase");
+        return fail_for_memory(run);
+}
