@@ -23,6 +23,22 @@ static void check_texts(const struct fetch_request *q)
                         FUZZ_CHECK((unsigned char)*p >= 0x20 || *p == '\t', "a header could end a line");
 }
 
+/* A file is in its directory, and libcurl reads a `resolve` as it was meant. */
+static void check_places(const struct fetch_request *q)
+{
+        const json_t *entry;
+        size_t i, n;
+
+        FUZZ_CHECK(!q->file || (*q->file && *q->file != '.' && !strpbrk(q->file, "/\n ") && strlen(q->file) <= RV_FETCH_FILE_NAME_MAX));
+        FUZZ_CHECK(json_array_size(q->resolve) <= RV_FETCH_RESOLVE_MAX);
+        json_array_foreach((json_t *)q->resolve, i, entry) {
+                const char *s = json_string_value(entry);
+
+                n = fetch_resolve_host(s);
+                FUZZ_CHECK(n && s[n] == ':' && !strpbrk(s, "*+,/ \n") && *s != '-', "%s", s);
+        }
+}
+
 static void request(const char *text, size_t n)
 {
         struct fetch_request q = { 0 }, again = { 0 };
@@ -37,8 +53,9 @@ static void request(const char *text, size_t n)
         FUZZ_CHECK(*q.id && strlen(q.id) < RV_FETCH_ID_SIZE && q.body_bytes <= RV_FETCH_BODY_BYTES_MAX);
         if (r == 0) {
                 check_texts(&q);
-                FUZZ_CHECK(q.max_bytes && q.max_bytes <= RV_FETCH_MAX_BYTES_MAX && q.timeout_ms &&
-                        q.timeout_ms <= RV_FETCH_TIMEOUT_MS_MAX);
+                check_places(&q);
+                FUZZ_CHECK(q.max_bytes && q.max_bytes <= (q.file ? RV_FETCH_FILE_BYTES_MAX : RV_FETCH_MAX_BYTES_MAX) &&
+                        q.timeout_ms && q.timeout_ms <= RV_FETCH_TIMEOUT_MS_MAX);
                 FUZZ_CHECK(!q.body_bytes || q.method == FETCH_POST || q.method == FETCH_PUT);
         }
         line = json_dumps(q.line, JSON_COMPACT);

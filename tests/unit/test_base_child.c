@@ -4,11 +4,14 @@
 #include "base/fd.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -178,6 +181,101 @@ static void end_in_words(void **state)
         rv_child_fini(&c);
 }
 
+/* Whichever numbers they have here: 3 may be the descriptor itself, the program, or one that starting it needs. */
+static void third_descriptor(void **state)
+{
+        static const char *const argv[] = { "sh", "-c", "cat <&3 && ls -l /proc/self/fd | wc -l", NULL }, *const envp[] = { "PATH=/usr/bin:/bin", NULL };
+        int program = open("/bin/sh", O_PATH | O_CLOEXEC), high_program = fcntl(program, F_DUPFD_CLOEXEC, 100), file = memfd_create("x", MFD_CLOEXEC),
+            high_file = fcntl(file, F_DUPFD_CLOEXEC, 100), had = fcntl(3, F_DUPFD_CLOEXEC, 200);
+        const int rows[][2] = { { high_program, high_file }, { 3, high_file }, { high_program, 3 } };
+
+        (void)state;
+        assert_int_equal(write(file, "third\n", 6), 6);
+        for (size_t i = 0; i < RV_N_ELEMENTS(rows); i++) {
+                struct rv_child c = { .exe_fd = rows[i][0],
+                        .argv = argv,
+                        .envp = envp,
+                        .third_fd = rows[i][1],
+                        .out_max = 1000,
+                        .deadline_us = rv_boot_us() + 5000000 };
+
+                assert_int_equal(lseek(file, 0, SEEK_SET), 0);
+                if (i == 0)
+                        close(3);
+                else
+                        assert_int_equal(dup3(i == 1 ? high_program : high_file, 3, O_CLOEXEC), 3);
+                assert_int_equal(rv_child_run(&c, NULL), 0);
+                /* 0 to 3, the one that ls reads the directory by, and the line of the total. */
+                assert_string_equal(c.out.data, "third\n6\n");
+                rv_child_fini(&c);
+        }
+        assert_int_equal(dup3(had, 3, O_CLOEXEC), 3);
+        for (int fd = 100; fd < 256; fd++)
+                close(fd);
+        if (program != 3)
+                close(program);
+        if (file != 3)
+                close(file);
+}
+
+static void *stop_soon(void *arg)
+{
+        usleep(150000);
+        atomic_store((_Atomic bool *)arg, true);
+        return NULL;
+}
+
+static void stopped(void **state)
+{
+        _Atomic bool stop = false;
+        struct rv_child c = { .out_max = 1000, .stop = &stop };
+        uint64_t began = rv_boot_us();
+        struct rv_error err = { 0 };
+        pthread_t thread;
+
+        (void)state;
+        assert_int_equal(run_shell(&c, "exit 0", NULL), 0);
+        rv_child_fini(&c);
+        c.deadline_us = 0;
+        assert_int_equal(pthread_create(&thread, NULL, stop_soon, &stop), 0);
+        assert_int_equal(run_shell(&c, "sleep 30", &err), -ECANCELED);
+        assert_in_range(rv_boot_us() - began, 150000, 1000000);
+        assert_non_null(strstr(err.message, "as was asked for"));
+        pthread_join(thread, NULL);
+        rv_child_fini(&c);
+}
+
+/* Takes whole lines, and fails at one that says so. */
+static int take_lines(void *arg, struct rv_buf *out)
+{
+        size_t *n = arg;
+        char *end;
+
+        while ((end = out->size ? memchr(out->data, '\n', out->size) : NULL) != NULL) {
+                if (strncmp(out->data, "stop", 4) == 0)
+                        return -EPROTO;
+                ++*n;
+                out->size -= (size_t)(end + 1 - out->data);
+                memmove(out->data, end + 1, out->size);
+        }
+        return 0;
+}
+
+static void taken_as_it_comes(void **state)
+{
+        size_t n = 0;
+        struct rv_child c = { .out_max = 100000, .on_out = take_lines, .arg = &n };
+
+        (void)state;
+        assert_int_equal(run_shell(&c, "seq 1 200000; printf rest", NULL), 0);
+        assert_int_equal(n, 200000);
+        assert_int_equal(c.out.size, 4);
+        assert_memory_equal(c.out.data, "rest", 4);
+        rv_child_fini(&c);
+        assert_int_equal(run_shell(&c, "echo stop; sleep 30", NULL), -EPROTO);
+        rv_child_fini(&c);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -191,6 +289,9 @@ int main(void)
                 cmocka_unit_test(by_descriptor),
                 cmocka_unit_test(signals_are_at_their_defaults),
                 cmocka_unit_test(end_in_words),
+                cmocka_unit_test(third_descriptor),
+                cmocka_unit_test(stopped),
+                cmocka_unit_test(taken_as_it_comes),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
