@@ -24,6 +24,19 @@ static json_t *make_job(const struct rv_acquire *in, const json_t *packages)
         return json_pack("{s:s, s:o}", "language", rv_language_name(in->language), "artifacts", list);
 }
 
+int rv_acquire_fault(const json_t *fault, const json_t *package, struct rv_package_failure *ret)
+{
+        static const char *const causes[] = { "unsafe_archive", "name_mismatch", "hash_mismatch", "build_failed" };
+        const char *told = rv_json_get_string(fault, "cause", ""), *cause = "build_failed";
+        const char *name = package ? rv_json_get_string(package, "name", "") : rv_json_get_string(fault, "package", "");
+
+        for (size_t i = 0; i < RV_N_ELEMENTS(causes); i++)
+                if (strcmp(told, causes[i]) == 0)
+                        cause = causes[i];
+        return rv__acquire_fail(ret, RV_PACKAGE_INSTALL_FAILED, cause, false, name, "%.214s%s%.60s cannot be installed: %.400s", name, package ? " " : "",
+                                package ? rv_json_get_string(package, "version", "") : "", rv_json_get_string(fault, "text", ""));
+}
+
 int rv__acquire_scan(const struct rv_acquire *in, const json_t *packages, struct rv_artifact *artifacts, json_t **ret,
         struct rv_package_failure *f, struct rv_error *err)
 {
@@ -34,7 +47,7 @@ int rv__acquire_scan(const struct rv_acquire *in, const json_t *packages, struct
 
         if (!job || json_array_size(json_object_get(job, "artifacts")) != json_array_size(packages))
                 return rv_raise(-ENOMEM);
-        r = rv_unpack_scan(in->unpack_fd, in->dir_fd, job, in->source.stop, in->source.deadline_us, &result, err);
+        r = rv_unpack_scan(in->unpack_fd, in->dir_fd, job, in->source.deadline_us, &result, err);
         if (r < 0)
                 return rv_trace(r);
         list = json_object_get(result, "artifacts");
@@ -51,7 +64,7 @@ int rv__acquire_scan(const struct rv_acquire *in, const json_t *packages, struct
                 if (!artifacts[i].sha256 || !artifacts[i].sha512 || !artifacts[i].license)
                         return rv_raise(-ENOMEM);
                 if (fault && json_is_object(fault))
-                        return rv_unpack_failure(fault, package, f);
+                        return rv_acquire_fault(fault, package, f);
         }
         *ret = json_incref(list);
         return 0;

@@ -258,6 +258,29 @@ static void make_plain(char *text)
                         *text = '?';
 }
 
+static void tell(const struct rv__finding *f, const char *otherwise, struct rv_package_failure *ret)
+{
+        *ret = (struct rv_package_failure){
+                .code = RV_PACKAGE_UNAVAILABLE,
+                .cause = rv_package_cause_word(f->cause),
+                .is_retryable = causes[f->cause].is_retryable && !f->is_ours,
+        };
+        rv_text_copy(ret->package, sizeof(ret->package), *f->package ? f->package : otherwise);
+        rv_text_copy(ret->message, sizeof(ret->message), f->message);
+        make_plain(ret->message);
+}
+
+int rv_package_failure_of_page(const json_t *page, struct rv_package_failure *ret)
+{
+        struct rv__finding f = { 0 };
+
+        rv__diagnose_page(page, &f);
+        if (f.cause == RV_PACKAGE_CAUSE_NONE)
+                return 0;
+        tell(&f, "", ret);
+        return RV_PACKAGE_E_FAILED;
+}
+
 int rv_package_diagnose(const struct rv_package_trouble *t, struct rv_package_failure *ret, struct rv_error *err)
 {
         _cleanup_(rv_json_unrefp) json_t *pages = NULL;
@@ -279,13 +302,6 @@ int rv_package_diagnose(const struct rv_package_trouble *t, struct rv_package_fa
         if (r < 0)
                 return rv_trace(r);
         tell_conflict(t, &f);
-        make_plain(f.message);
-        *ret = (struct rv_package_failure){
-                .code = RV_PACKAGE_UNAVAILABLE,
-                .cause = rv_package_cause_word(f.cause),
-                .is_retryable = causes[f.cause].is_retryable && !f.is_ours,
-        };
-        rv_text_copy(ret->package, sizeof(ret->package), *f.package ? f.package : t->packages[0].name);
-        rv_text_copy(ret->message, sizeof(ret->message), f.message);
+        tell(&f, t->packages[0].name, ret);
         return 0;
 }

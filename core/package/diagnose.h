@@ -62,6 +62,11 @@ struct rv_package_trouble {
 /** rv_package_cause_word() - as in `detail.cause`; "" for none. Context: any. Ownership: static. Return: the word */
 const char *rv_package_cause_word(enum rv_package_cause cause);
 
+#define RV_PACKAGE_E_FAILED 1
+
+/** rv_package_failure_of_page() - what a page that is not there says of its package. Context: any. Ownership: copies. Return: RV_PACKAGE_E_FAILED; 0: it is there */
+int rv_package_failure_of_page(const json_t *page, struct rv_package_failure *ret);
+
 /**
  * rv_package_diagnose() - find the cause
  * @ret: untouched on failure

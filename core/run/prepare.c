@@ -5,7 +5,6 @@
 #include "base/fd.h"
 #include "base/test_point.h"
 #include "package/lock.h"
-#include "package/unpack.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -196,7 +195,7 @@ static enum rv_step look_at_build(struct rv_run *run)
                 return RV_STEP_NEXT;
         if (rv_read_fd(p->result_fd, RESULT_BYTES_MAX, &text) == 0 && text.size && rv_json_read(text.data, text.size, 16, &result, NULL) == 0)
                 fault = json_object_get(result, "fault");
-        if (fault && rv_unpack_failure(fault, NULL, &f) == RV_ACQUIRE_E_FAILED)
+        if (fault && rv_acquire_fault(fault, NULL, &f) == RV_ACQUIRE_E_FAILED)
                 return refuse(run, &f);
         return refuse_build(run, p->build_fault[0] ? p->build_fault : strerror(p->build_errno), true);
 }

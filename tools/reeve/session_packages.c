@@ -1,5 +1,6 @@
 #include "session.h"
 
+#include "base/fetch.h"
 #include "base/helper.h"
 #include "spawn_msg.h"
 #include "store/packages.h"
