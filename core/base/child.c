@@ -70,16 +70,28 @@ static int open_pairs(struct run *r)
         return rv_trace(e);
 }
 
-/* Descriptor 3 may be one of those that are needed still: they make room. A failure shows in the program that has none. */
-static void give_third(int fd, int *exe_fd, int *report_fd, unsigned *n_fds)
+/*
+ * Descriptors 3 and on. One that is handed over may have the number that another is to get, so all are moved out of the
+ * way first; so is the program's own, and *exe_fd says where to. The report goes to the first number behind them.
+ */
+static bool place_fds(const struct rv_child *c, int report_fd, int *exe_fd)
 {
-        const int third = STDERR_FILENO + 1;
+        int moved[RV_CHILD_FDS_MAX], above = 3 + (int)c->n_fds + 1;
+        int report = fcntl(report_fd, F_DUPFD_CLOEXEC, above);
 
-        if (*exe_fd >= 0)
-                *exe_fd = fcntl(*exe_fd, F_DUPFD_CLOEXEC, third + 1);
-        *report_fd = fcntl(*report_fd, F_DUPFD_CLOEXEC, third + 1);
-        if (fd == third ? fcntl(third, F_SETFD, 0) == 0 : dup2(fd, third) == third)
-                *n_fds = (unsigned)third + 1;
+        if (report < 0)
+                return false;
+        if (*exe_fd >= 0 && (*exe_fd = fcntl(*exe_fd, F_DUPFD_CLOEXEC, above)) < 0)
+                return false;
+        for (unsigned i = 0; i < c->n_fds; i++) {
+                moved[i] = c->fds[i] < 0 ? -EBADF : fcntl(c->fds[i], F_DUPFD_CLOEXEC, above);
+                if (c->fds[i] >= 0 && moved[i] < 0)
+                        return false;
+        }
+        for (unsigned i = 0; i < c->n_fds; i++)
+                if (moved[i] < 0 ? (close(3 + (int)i), false) : dup2(moved[i], 3 + (int)i) < 0)
+                        return false;
+        return dup3(report, 3 + (int)c->n_fds, O_CLOEXEC) >= 0;
 }
 
 /* Between fork and exec: only what may be called in a signal handler. */
@@ -89,7 +101,6 @@ static _Noreturn void become(const struct run *r)
         const struct rv_child *c = r->child;
         char *const *argv = (char *const *)c->argv, *const *envp = c->envp ? (char *const *)c->envp : none;
         int exe_fd = c->exe_fd, report_fd = r->report[1], e;
-        unsigned n_fds = STDERR_FILENO + 1u;
         sigset_t empty;
 
         for (int i = 1; i < _NSIG; i++)
@@ -99,12 +110,11 @@ static _Noreturn void become(const struct run *r)
         setsid();
         prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
         if (chdir("/") == 0 && dup2(r->in[0], STDIN_FILENO) >= 0 && dup2(r->out[1], STDOUT_FILENO) >= 0 &&
-            dup2(r->err[1], STDERR_FILENO) >= 0) {
-                if (c->third_fd > 0)
-                        give_third(c->third_fd, &exe_fd, &report_fd, &n_fds);
+            dup2(r->err[1], STDERR_FILENO) >= 0 && place_fds(c, report_fd, &exe_fd)) {
+                report_fd = 3 + (int)c->n_fds;
                 /* What this process's own caller left open is none of the program's business. */
-                if (syscall(SYS_close_range, n_fds, ~0u, CLOSE_RANGE_CLOEXEC) < 0)
-                        for (int fd = (int)n_fds; fd < 1024; fd++)
+                if (syscall(SYS_close_range, (unsigned)report_fd, ~0u, CLOSE_RANGE_CLOEXEC) < 0)
+                        for (int fd = report_fd; fd < 1024; fd++)
                                 fcntl(fd, F_SETFD, FD_CLOEXEC);
                 if (exe_fd >= 0)
                         fexecve(exe_fd, argv, envp);
@@ -284,6 +294,8 @@ int rv_child_run(struct rv_child *c, struct rv_error *err)
         int e;
 
         c->out = c->err = (struct rv_buf){ 0 };
+        if (c->n_fds > RV_CHILD_FDS_MAX)
+                return rv_error_set(err, rv_raise(-EINVAL), "cannot hand %u descriptors to %s: the most is %u", c->n_fds, c->argv[0], RV_CHILD_FDS_MAX);
         e = start(&r);
         while (e == 0)
                 e = step(&r);

@@ -3,8 +3,9 @@
  *
  *   fill in struct rv_child -> rv_child_run() -> look at what came of it -> rv_child_fini()
  *
- * The program gets three descriptors, and a fourth if one is named, and nothing else of this process: its standard input is a pipe with the bytes
- * given, then end of file; its standard output and error are pipes that are read up to a bound, or /dev/null. It is
+ * The program gets three descriptors and nothing else of this process but what is handed on by name: its standard
+ * input is a pipe with the bytes given, then end of file; its standard output and error are pipes that are read up to a
+ * bound, or /dev/null; `fds` are its descriptors 3 and on. It is
  * the leader of a session of its own, in the directory `/`, with the signals' defaults, and with no more environment
  * than is given. Past the deadline it and its process group are killed, by pidfd, so never another process.
  *
@@ -19,6 +20,7 @@
 #include <sys/uio.h>
 
 #define RV_CHILD_STOP_MS 50
+#define RV_CHILD_FDS_MAX 8u
 
 struct rv_child {
         int exe_fd;                      /* the program; -EBADF: argv[0] is its path */
@@ -26,9 +28,10 @@ struct rv_child {
         const char *const *envp;         /* the same; may be NULL: empty */
         const struct iovec *in;
         unsigned n_in;
+        const int *fds;                  /* become 3, 4 … of the program; a negative one leaves its number closed */
+        unsigned n_fds;                  /* at most RV_CHILD_FDS_MAX */
         size_t out_max, err_max;         /* most bytes; 0: /dev/null */
         uint64_t deadline_us;            /* on rv_boot_us()'s clock */
-        int third_fd;                    /* it has it as descriptor 3; 0: none */
         const _Atomic bool *stop;        /* looked at every RV_CHILD_STOP_MS; may be NULL */
         /* May take bytes from the beginning of @out, so that out_max holds for what is left; a failure of it ends the
          * program, and is returned. May be NULL. */
@@ -51,7 +54,8 @@ struct rv_child {
  * Context:   blocks until the program has ended or the deadline has passed
  * Ownership: borrows; what came of it is rv_child_fini()'s
  * Return:    0 it ended, see `status`; -ETIMEDOUT it was killed; -ECANCELED the same, as @c->stop asked; -EFBIG it said
- *            more than out_max and was killed; on_out's; -errno it could not be started
+ *            more than out_max and was killed; on_out's; -EINVAL more descriptors than there may be; -errno it could not
+ *            be started
  */
 int rv_child_run(struct rv_child *c, struct rv_error *err);
 

@@ -206,7 +206,8 @@ static int run_helper(struct many *m, int helper_fd, const _Atomic bool *stop, u
         static const char *const with_files[] = { RV__FETCH_HELPER, "--files", NULL }, *const without[] = { RV__FETCH_HELPER, NULL };
         _cleanup_(rv_child_fini) struct rv_child child = { .exe_fd = helper_fd,
                 .argv = m->dir_fd >= 0 ? with_files : without,
-                .third_fd = RV_MAX(m->dir_fd, 0),
+                .fds = &m->dir_fd,
+                .n_fds = m->dir_fd >= 0,
                 .in = m->in,
                 .n_in = (unsigned)(3 * m->n),
                 .err_max = RV__FETCH_COMPLAINT_BYTES_MAX,

@@ -20,6 +20,27 @@ void rv_sha256_final(struct rv_sha256 *h, uint8_t ret_digest[RV_SHA256_SIZE])
         SHA256_Final(ret_digest, &h->ctx);
 }
 
+void rv_sha512_init(struct rv_sha512 *h)
+{
+        SHA512_Init(&h->ctx);
+}
+
+void rv_sha384_init(struct rv_sha512 *h)
+{
+        SHA384_Init(&h->ctx);
+}
+
+void rv_sha512_update(struct rv_sha512 *h, const void *data, size_t n)
+{
+        SHA512_Update(&h->ctx, data, n);
+}
+
+void rv_sha512_final(struct rv_sha512 *h, uint8_t ret_digest[RV_SHA512_SIZE])
+{
+        /* The context knows which of the two it is. */
+        SHA512_Final(ret_digest, &h->ctx);
+}
+
 void rv_sha256(const void *data, size_t n, uint8_t ret_digest[RV_SHA256_SIZE])
 {
         struct rv_sha256 h;
