@@ -83,7 +83,7 @@ static json_t *copy_or(const json_t *from, const char *name, json_t *otherwise)
 }
 
 /* npm's artifacts have no name of their own that counts. */
-static json_t *make_file_name(const json_t *package, enum rv_language language)
+json_t *rv__acquire_name_file(const json_t *package, enum rv_language language)
 {
         const char *name = rv_json_get_string(package, "name", ""), *slash = strrchr(name, '/');
 
@@ -103,7 +103,7 @@ static json_t *make_entry(const struct rv_acquire *in, const json_t *package, co
 {
         json_t *entry = json_pack("{s:O, s:O, s:o, s:o, s:s, s:s, s:O, s:O}", "name", json_object_get(package, "name"), "version",
                                   json_object_get(package, "version"), "hash", json_sprintf("sha256:%s", a->sha256), "file",
-                                  make_file_name(package, in->language), "url", a->url, "kind", kind_of(package, in->language), "direct",
+                                  rv__acquire_name_file(package, in->language), "url", a->url, "kind", kind_of(package, in->language), "direct",
                                   json_object_get(package, "direct"), "requested", json_object_get(package, "requested"));
         int r = entry ? 0 : rv_raise(-ENOMEM);
 

@@ -75,6 +75,7 @@ static int add(const struct rv_acquire *in, const json_t *package, size_t index,
                                         "%s: its file is at a host that is not the registry's; name it in registries.%s.files if it is to be trusted", name, rv_language_name(in->language));
         if (r < 0)
                 return rv_trace(r);
+        item->q.method = "GET";
         item->q.max_bytes = ARTIFACT_BYTES_MAX;
         item->q.timeout_ms = RV_FETCH_TIMEOUT_MS_MAX;
         rv_acquire_file(index, b->files[b->n]);

@@ -22,6 +22,8 @@ struct rv_artifact {
 /** rv__acquire_fail() - a failure. Context: any. Ownership: @code and @cause are static. Return: RV_ACQUIRE_E_FAILED */
 int rv__acquire_fail(struct rv_package_failure *f, const char *code, const char *cause, bool is_retryable, const char *package, const char *fmt, ...)
         RV_PRINTF(6, 7);
+/** rv__acquire_name_file() - how the registry, or npm, calls the artifact. Context: any. Ownership: a new reference. Return: the name, or NULL */
+json_t *rv__acquire_name_file(const json_t *package, enum rv_language language);
 /** rv__acquire_fetch() - fetch what is not there; @pages NULL: only what can be without them. Context: blocks. Ownership: borrows. Return: as rv_acquire() */
 int rv__acquire_fetch(const struct rv_acquire *in, const json_t *packages, struct rv_artifact *artifacts, const json_t *pages,
         struct rv_package_failure *f, struct rv_error *err);

@@ -18,8 +18,8 @@ static json_t *make_job(const struct rv_acquire *in, const json_t *packages)
                 char file[RV_ACQUIRE_FILE_SIZE];
 
                 rv_acquire_file(i, file);
-                json_array_append_new(list, json_pack("{s:s, s:O, s:O, s:s}", "file", file, "name", json_object_get(package, "name"), "version",
-                                                      json_object_get(package, "version"), "file_name", rv_json_get_string(package, "file", "")));
+                json_array_append_new(list, json_pack("{s:s, s:O, s:O, s:o}", "file", file, "name", json_object_get(package, "name"), "version",
+                                                      json_object_get(package, "version"), "file_name", rv__acquire_name_file(package, in->language)));
         }
         return json_pack("{s:s, s:o}", "language", rv_language_name(in->language), "artifacts", list);
 }
@@ -47,7 +47,7 @@ int rv__acquire_scan(const struct rv_acquire *in, const json_t *packages, struct
 
         if (!job || json_array_size(json_object_get(job, "artifacts")) != json_array_size(packages))
                 return rv_raise(-ENOMEM);
-        r = rv_unpack_scan(in->unpack_fd, in->dir_fd, job, in->source.deadline_us, &result, err);
+        r = rv_unpack_scan(in->unpack_fd, in->dir_fd, job, in->source.stop, in->source.deadline_us, &result, err);
         if (r < 0)
                 return rv_trace(r);
         list = json_object_get(result, "artifacts");

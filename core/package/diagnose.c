@@ -7,7 +7,6 @@
 #include <string.h>
 
 #define DEMANDS_MAX 80u              /* a request has at most 50 packages; then the hints */
-#define PROBES_MAX 16u
 #define EXCERPT_SIZE 280
 
 static const struct {
@@ -133,12 +132,7 @@ static int get_pages(const struct rv_package_trouble *t, const struct list *l, j
 
 /* ---- The files ---- */
 
-struct probe {
-        const char *package, *file;
-        const json_t *page;
-};
-
-static void take_probe(const struct probe *p, const struct rv_fetch_item *item, struct rv__finding *f)
+static void take_probe(const struct rv__probe *p, const struct rv_fetch_item *item, struct rv__finding *f)
 {
         const char *status = rv__metadata_status(item->answer.code, item->answer.status);
         char text[600];
@@ -160,22 +154,16 @@ static void take_probe(const struct probe *p, const struct rv_fetch_item *item, 
 }
 
 /* Are the files there that the tool would have read? */
-static int probe(const struct rv_package_trouble *t, const struct probe *probes, size_t n, struct rv__finding *f, struct rv_error *err)
+static int probe(const struct rv_package_trouble *t, const struct rv__probe *probes, size_t n, struct rv__finding *f, struct rv_error *err)
 {
-        struct rv_fetch_item items[PROBES_MAX] = { 0 };
+        struct rv_fetch_item items[RV__PROBES_MAX] = { 0 };
         _cleanup_(rv_arena_fini) struct rv_arena arena = { 0 };
         char host[RV_DOMAIN_SIZE];
         int r;
 
         for (size_t i = 0; i < n; i++) {
-                json_t *version, *file;
-                const char *key, *url = NULL;
-                size_t k;
+                const char *url = probes[i].url;
 
-                json_object_foreach(json_object_get(probes[i].page, "versions"), key, version)
-                        json_array_foreach(json_object_get(version, "files"), k, file)
-                                if (strcmp(rv_json_get_string(file, "file", ""), probes[i].file) == 0)
-                                        url = rv_json_get_string(file, "url", NULL);
                 items[i].q = (struct rv_fetch_request){ .method = "HEAD" };
                 r = url ? rv_metadata_request(t->source, probes[i].page, url, &arena, &items[i].q) : rv_raise(-EINVAL);
                 if (r < 0)
@@ -202,28 +190,33 @@ static int probe(const struct rv_package_trouble *t, const struct probe *probes,
 static int look_at_packages(const struct rv_package_trouble *t, const struct list *l, const json_t *pages, struct rv__finding *f,
         struct rv_error *err)
 {
-        struct probe probes[PROBES_MAX];
+        struct rv__probe probes[RV__PROBES_MAX];
         size_t n = 0;
+        int r;
 
         for (size_t i = 0; i < l->n && f->cause == RV_PACKAGE_CAUSE_NONE; i++) {
                 const json_t *page = json_object_get(pages, l->demands[i].name), *file = NULL;
                 const char *version = NULL;
-                int r = 0;
 
+                r = 0;
                 if (strcmp(rv_json_get_string(page, "status", ""), "ok") == 0)
                         r = rv__diagnose_package(t, page, &l->demands[i], f, &version);
                 else
                         rv__diagnose_page(page, f);
                 if (r < 0)
                         return rv_error_set(err, rv_trace(r), "out of memory while looking for what is wrong with %.80s", l->demands[i].name);
-                if (version && n < PROBES_MAX && t->source->registry->language == RV_LANGUAGE_PYTHON) {
+                if (version && n < RV__PROBES_MAX && t->source->registry->language == RV_LANGUAGE_PYTHON) {
                         rv__version_fault(t, page, version, l->demands[i].is_pinned, &file);
-                        probes[n++] = (struct probe){ l->demands[i].name, rv_json_get_string(file, "file", ""), page };
+                        probes[n++] = (struct rv__probe){ l->demands[i].name, rv_json_get_string(file, "file", ""), rv_json_get_string(file, "url", NULL),
+                                rv_json_get_string(file, "sha256", NULL), page };
                 }
         }
         if (f->cause != RV_PACKAGE_CAUSE_NONE || n == 0)
                 return 0;
-        return rv_trace(probe(t, probes, n, f, err));
+        r = probe(t, probes, n, f, err);
+        if (r < 0 || f->cause != RV_PACKAGE_CAUSE_NONE || t->dir_fd < 0 || strcmp(rv_json_get_string(json_object_get(t->closure, "tool"), "name", ""), "pip") != 0)
+                return rv_trace(r);
+        return rv_trace(rv__diagnose_files(t, probes, n, f, err));
 }
 
 /* A registry that is in trouble says nothing of packages, so that what it says of others does not count either. */
@@ -265,6 +258,10 @@ static void tell(const struct rv__finding *f, const char *otherwise, struct rv_p
                 .cause = rv_package_cause_word(f->cause),
                 .is_retryable = causes[f->cause].is_retryable && !f->is_ours,
         };
+        if (f->is_hash) {
+                ret->code = RV_PACKAGE_INSTALL_FAILED;
+                ret->cause = "hash_mismatch";
+        }
         rv_text_copy(ret->package, sizeof(ret->package), *f->package ? f->package : otherwise);
         rv_text_copy(ret->message, sizeof(ret->message), f->message);
         make_plain(ret->message);

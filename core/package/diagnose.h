@@ -56,6 +56,7 @@ struct rv_package_trouble {
         const json_t *closure;       /* reeve.closure/1, not trusted; NULL: there is none */
         const json_t *obligations;   /* {"pins":{NAME:VERSION},"source_build":[NAME]}; or NULL */
         int64_t cutoff_s;            /* Unix seconds: nothing younger may be chosen; negative: none */
+        int dir_fd;                                   /* an empty directory for files that are looked at; negative: none is */
         const json_t *contacts, *denials;             /* of the resolver's sandbox, as in an outcome; or NULL */
 };
 

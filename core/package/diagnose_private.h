@@ -14,6 +14,7 @@
 struct rv__finding {
         enum rv_package_cause cause;         /* NONE: nothing was found */
         bool is_ours;                        /* a refusal of reeve's own, which will not be over later */
+        bool is_hash;                        /* a file is not what the registry says: it must not be installed */
         char package[216];
         char message[512];
 };
@@ -33,6 +34,17 @@ struct rv__hint {
         char name[216];
         char constraint[256];
 };
+
+#define RV__PROBES_MAX 16u
+
+/* A file that the tool would have read. */
+struct rv__probe {
+        const char *package, *file, *url, *sha256;   /* sha256 NULL: the registry tells none */
+        const json_t *page;
+};
+
+/** rv__diagnose_files() - are the files what the registry says of them? Context: blocks. Ownership: borrows. Return: 0; -errno */
+int rv__diagnose_files(const struct rv_package_trouble *t, const struct rv__probe *probes, size_t n, struct rv__finding *f, struct rv_error *err);
 
 /** rv__find() - write down what was found, if nothing was yet. Context: any. Ownership: copies. Return: none */
 void rv__find(struct rv__finding *f, enum rv_package_cause cause, const char *package, const char *fmt, ...) RV_PRINTF(4, 5);

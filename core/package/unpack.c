@@ -127,7 +127,7 @@ int rv_unpack_scan_check(const json_t *job, const char *text, size_t n, json_t *
 /* ---- Asking it ---- */
 
 int rv_unpack_scan(
-        int helper_fd, int dir_fd, const json_t *job, uint64_t deadline_us, json_t **ret, struct rv_error *err)
+        int helper_fd, int dir_fd, const json_t *job, const _Atomic bool *stop, uint64_t deadline_us, json_t **ret, struct rv_error *err)
 {
         static const char *const argv[] = { HELPER, "scan", NULL };
         _cleanup_(rv_freep) char *text = json_dumps(job, JSON_COMPACT);
@@ -146,6 +146,7 @@ int rv_unpack_scan(
         child.out_max = RV_UNPACK_RESULT_BYTES_MAX;
         child.err_max = COMPLAINT_BYTES_MAX;
         child.deadline_us = deadline_us;
+        child.stop = stop;
         r = rv_child_run(&child, err);
         if (r < 0)
                 return rv_trace(r);

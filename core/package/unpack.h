@@ -27,7 +27,7 @@
  *      "at" (of javascript)}]}
  *     -> tree/ and manifest.json in the staging directory, and {"n_files", "bytes", "manifest_sha256"}
  *     or {"fault": {"cause", "text", "package"}}: what was made so far is worth nothing; cause also hash_mismatch
- * compiled: byte code of a layer. `file` is a stream of frames: "RVPC", u32 path_bytes, u32 data_bytes (little-endian),
+ * compiled: byte code of a layer, below tree/ of the staging directory. `file` is a stream of frames: "RVPC", u32 path_bytes, u32 data_bytes (little-endian),
  *        path, data; at the end "RVPE", u32 number of frames, u32 0. A path is lib/pythonX.Y/site-packages/…/__pycache__/
  *        NAME.TAG.pyc, whose NAME.py is in the tree, and the data byte code with an unchecked hash (PEP 552).
  *     {"file"}
@@ -59,15 +59,17 @@ int rv_unpack_find(int *ret_fd, struct rv_error *err);
  * @helper_fd:   of rv_unpack_find()
  * @dir_fd:      where they lie
  * @job:         of scan, see above
+ * @stop:        as in child.h; may be NULL
+ * @stop:        as in child.h; may be NULL
  * @deadline_us: on rv_boot_us()'s clock
  * @ret:         the result, checked by rv_unpack_scan_check(); untouched on failure
  *
  * Context:   blocks until the deadline at most; see child.h
  * Ownership: borrows; *@ret is a new reference
- * Return:    0: each artifact is described, or has a fault; -ETIMEDOUT; -EPROTO the helper failed; -errno
+ * Return:    0: each artifact is described, or has a fault; -ETIMEDOUT; -ECANCELED; -EPROTO the helper failed; -errno
  */
 int rv_unpack_scan(
-        int helper_fd, int dir_fd, const json_t *job, uint64_t deadline_us, json_t **ret, struct rv_error *err);
+        int helper_fd, int dir_fd, const json_t *job, const _Atomic bool *stop, uint64_t deadline_us, json_t **ret, struct rv_error *err);
 
 /**
  * rv_unpack_scan_check() - is a text what the helper may answer to a job? It has read hostile bytes, so it is not trusted

@@ -182,7 +182,7 @@ static void work(void *arg)
                 break;
         case RV_WORK_EXPLAIN:
                 w->r = rv_package_diagnose(&(struct rv_package_trouble){ .source = &w->in.source, .packages = w->packages, .n_packages = w->n_packages,
-                        .closure = w->closure, .obligations = w->obligations, .cutoff_s = w->cutoff_s, .contacts = w->contacts, .denials = w->denials },
+                        .closure = w->closure, .obligations = w->obligations, .cutoff_s = w->cutoff_s, .dir_fd = w->in.dir_fd, .contacts = w->contacts, .denials = w->denials },
                         &w->failure, &w->err);
                 if (w->r == 0)
                         w->r = RV_ACQUIRE_E_FAILED;
@@ -246,11 +246,11 @@ enum rv_step rv__packages_refuse(struct rv_run *run, const struct rv_package_fai
         return RV_STEP_CLASSIFY;
 }
 
-struct rv_registry *rv__packages_registry(struct rv_run *run)
+struct rv_registry *rv__packages_registry(struct rv_run *run, bool is_whole)
 {
         struct rv_registry *registry = run->core->registries[run->request->language];
 
-        if (registry && run->core->complete_registry)
+        if (registry && run->core->complete_registry && (is_whole || !registry->index))
                 run->core->complete_registry(run->core->registry_arg, registry);
         return registry && registry->n_hosts ? registry : NULL;
 }

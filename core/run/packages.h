@@ -118,5 +118,5 @@ int rv__packages_build(struct rv_run *run, enum rv_layer_action action, int job_
 int rv__packages_make_memory(const char *name, const char *text, size_t n, int *ret_fd);
 /** rv__packages_refuse() - the run fails for what the thread, or another, found. Context: loop thread. Ownership: borrows. Return: RV_STEP_CLASSIFY */
 enum rv_step rv__packages_refuse(struct rv_run *run, const struct rv_package_failure *failure, enum rv_phase phase);
-/** rv__packages_registry() - the language's registry, complete. Context: loop thread; may block a while the first time. Ownership: borrowed from the core. Return: it, or NULL: none is known */
-struct rv_registry *rv__packages_registry(struct rv_run *run);
+/** rv__packages_registry() - the language's registry; unless @is_whole, not all of its hosts need be known. Context: loop thread; may block a while the first time. Ownership: borrowed from the core. Return: it, or NULL: none is known */
+struct rv_registry *rv__packages_registry(struct rv_run *run, bool is_whole);

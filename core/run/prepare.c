@@ -210,7 +210,7 @@ static enum rv_step begin_build(struct rv_run *run)
 
         if (p->artifacts_fd >= 0)
                 return build(run);
-        if (!rv__packages_registry(run))
+        if (!rv__packages_registry(run, true))
                 return refuse_build(run, "the layer is not there any more, and no registry is known to fetch it from", false);
         if (rv__packages_open_artifacts(run, &err) < 0)
                 return refuse_build(run, err.message, true);

@@ -185,10 +185,8 @@ static enum rv_step refuse_to_begin(struct rv_run *run, const char *name, const 
 static enum rv_step begin(struct rv_run *run)
 {
         struct rv_run_packages *p = &run->packages;
-        const struct rv_config_runtime *runtime = rv_config_runtime(run->core->config, run->tenant->runtime);
         const struct rv_registry *registry;
         const char *name = rv__run_find_backend(run);
-        struct rv_error err = { 0 };
         int r;
 
         rv__packages_begin(run, run->core->config->phases.resolve_ms);
@@ -198,14 +196,11 @@ static enum rv_step begin(struct rv_run *run)
                 return fail_for_memory(run);
         if (run->input.lock)
                 return use_given(run);
-        registry = rv__packages_registry(run);
+        registry = rv__packages_registry(run, false);
         if (!registry)
                 return refuse_to_begin(run, name, run->request->language == RV_LANGUAGE_PYTHON
                                                ? "no package index is known for python; set registries.python.index"
                                                : "no package registry is known for javascript; set registries.javascript.index");
-        rv_registry_tools_fini(&p->env);
-        if (rv_registry_resolver_env(registry, runtime ? runtime->root : "host", &p->env, &err) < 0)
-                return refuse_to_begin(run, name, err.message);
         if (make_key(run, registry) < 0)
                 return fail_for_memory(run);
         r = use_held(run);
@@ -213,6 +208,22 @@ static enum rv_step begin(struct rv_run *run)
                 return r < 0 ? fail_for_memory(run) : RV_STEP_NEXT;
         p->step = RV_PACKAGES_QUEUE;
         return rv__run_resolve(run);
+}
+
+static enum rv_step prepare_job(struct rv_run *run)
+{
+        struct rv_run_packages *p = &run->packages;
+        const struct rv_config_runtime *runtime = rv_config_runtime(run->core->config, run->tenant->runtime);
+        const struct rv_registry *registry = rv__packages_registry(run, true);
+        struct rv_error err = { 0 };
+
+        if (registry && registry->proxy_fault)
+                rv_error_set(&err, -EINVAL, "the proxy for the %s registry cannot be used: %s; set registries.%s.proxy to another", rv_language_name(registry->language),
+                             registry->proxy_fault, rv_language_name(registry->language));
+        rv_registry_tools_fini(&p->env);
+        if (!registry || err.code || rv_registry_resolver_env(registry, runtime ? runtime->root : "host", &p->env, &err) < 0)
+                return refuse_to_begin(run, run->backend->name, registry ? err.message : "the registry has no address");
+        return start_job(run);
 }
 
 /* Who asks for the same at the same time waits for the one who is first, and finds the lock held. */
@@ -231,7 +242,7 @@ static enum rv_step queue(struct rv_run *run)
                 rv__packages_unclaim(run);
                 return RV_STEP_NEXT;
         }
-        return start_job(run);
+        return prepare_job(run);
 }
 
 /* ---- What it said ---- */

@@ -195,7 +195,8 @@ static void third_descriptor(void **state)
                 struct rv_child c = { .exe_fd = rows[i][0],
                         .argv = argv,
                         .envp = envp,
-                        .third_fd = rows[i][1],
+                        .fds = &rows[i][1],
+                        .n_fds = 1,
                         .out_max = 1000,
                         .deadline_us = rv_boot_us() + 5000000 };
 

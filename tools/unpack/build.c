@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define TREE_NAME "tree"
 #define MANIFEST_NAME "manifest.json"
 #define COPY_NAME ".artifact"
 

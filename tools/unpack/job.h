@@ -11,6 +11,7 @@
 
 #define JOB_FD_ARTIFACTS 3
 #define JOB_FD_STAGING 4
+#define TREE_NAME "tree"                 /* in it: what goes into the layer */
 #define JOB_FD_TREE 5
 
 /** job_read() - all of standard input. Context: blocks. Ownership: a new reference. Return: 0; -errno with a message */
