@@ -265,9 +265,8 @@ static int merge(const struct rv_layers *layers, int from_fd, const char *digest
         if (renameat2(from_fd, MANIFEST_COMPILED, layer_fd, MANIFEST_COMPILED, RENAME_NOREPLACE) < 0)
                 return errno == EEXIST ? 0 : rv_raise(-errno);
         rv_test_point("layer-manifest");
-        from = openat(from_fd, "tree", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         to = openat(layer_fd, "tree", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        return from < 0 || to < 0 ? rv_raise(-errno) : rv_trace(rv__layers_merge(from, to));
+        return to < 0 ? rv_raise(-errno) : rv_trace(rv__layers_merge(from_fd, to));
 }
 
 int rv_layers_add_compiled(const struct rv_layers *layers, const char *name, const char *digest, struct rv_error *err)

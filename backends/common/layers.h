@@ -23,7 +23,7 @@
 
 #include <sys/types.h>
 
-#define RV_LAYERS_PATH_MAX 1024           /* bytes of a path from tree/ */
+#define RV_LAYERS_PATH_MAX 2047           /* bytes of a path from tree/ */
 #define RV_LAYERS_DEPTH_MAX 100           /* directories within each other */
 #define RV_LAYERS_ENTRIES_MAX 1000000
 #define RV_LAYERS_LOCK_MAX ((size_t)16 << 20)
@@ -90,8 +90,8 @@ int rv_layers_publish(
 
 /**
  * rv_layers_add_compiled() - give a layer its byte code
- * @name: as staged; it holds tree/ with nothing but __pycache__ directories of *.pyc files and those above them, and
- *        manifest-compiled.json
+ * @name: as staged; it holds __pycache__ directories of *.pyc files, at their places in tree/, with the directories above
+ *        them, and manifest-compiled.json
  *
  * The manifest comes first, then each __pycache__ by one rename; one that is there already stays. So whatever byte code
  * is there at any time is in a manifest. A layer that has one is left alone. The staged rest is removed.

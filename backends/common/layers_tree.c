@@ -142,8 +142,10 @@ static int own_directory(struct walk *w, int dir_fd, const char *name, unsigned 
 /* What may stand where: the reason why not, or NULL. */
 static const char *judge(const struct walk *w, const char *name, mode_t mode, unsigned depth, bool is_cache)
 {
-        if (depth == 0)
-                return (S_ISDIR(mode) && !strcmp(name, "tree")) || (S_ISREG(mode) && !strcmp(name, w->manifest)) ? NULL : "it is neither the tree nor its manifest";
+        if (depth == 0 && S_ISREG(mode) && !strcmp(name, w->manifest))
+                return NULL;
+        if (depth == 0 && w->kind == RV_LAYERS_BUILT)
+                return S_ISDIR(mode) && !strcmp(name, "tree") ? NULL : "it is neither the tree nor its manifest";
         if (w->kind == RV_LAYERS_BUILT)
                 return S_ISREG(mode) || S_ISDIR(mode) || S_ISLNK(mode) ? NULL : "it is neither a regular file nor a directory nor a symbolic link";
         if (is_cache)
@@ -162,7 +164,7 @@ static int own_entry(struct walk *w, int dir_fd, const char *name, unsigned dept
         if (why)
                 return refuse(w, -EBADMSG, why);
         if (S_ISDIR(st.st_mode))
-                return own_directory(w, dir_fd, name, depth, depth > 0 && !strcmp(name, CACHE));
+                return own_directory(w, dir_fd, name, depth, !strcmp(name, CACHE));
         if (S_ISREG(st.st_mode))
                 return own_file(w, dir_fd, name);
         if (fchownat(dir_fd, name, geteuid(), getegid(), AT_SYMLINK_NOFOLLOW) < 0)
@@ -183,7 +185,7 @@ int rv__layers_own(int dir_fd, enum rv_layers_kind kind, const char *manifest, s
         if (fd < 0)
                 return fail(&w, -errno, "the directory cannot be opened");
         r = own_entries(&w, fd, 0, false);
-        if (r == 0 && faccessat(dir_fd, "tree", F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+        if (r == 0 && kind == RV_LAYERS_BUILT && faccessat(dir_fd, "tree", F_OK, AT_SYMLINK_NOFOLLOW) < 0)
                 r = refuse(&w, -EBADMSG, "there is no tree in it");
         if (r == 0 && faccessat(dir_fd, manifest, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
                 r = refuse(&w, -EBADMSG, "there is no manifest in it");

@@ -10,14 +10,14 @@
 #include <stddef.h>
 
 enum rv_layers_kind {
-        RV_LAYERS_BUILT,              /* files, directories, links */
-        RV_LAYERS_COMPILED,           /* *.pyc in __pycache__, and directories */
+        RV_LAYERS_BUILT,              /* tree/, and in it files, directories, links */
+        RV_LAYERS_COMPILED,           /* directories, and *.pyc in those named __pycache__ */
 };
 
 /**
  * rv__layers_own() - look at every entry, and make it the effective user's
  * @dir_fd:   staged directory
- * @manifest: the one file that has to be in it besides tree/
+ * @manifest: the one file that has to be in it besides
  *
  * Context:   see rv_layers_publish()
  * Ownership: borrows
