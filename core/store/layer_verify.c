@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -305,13 +306,17 @@ static int verify(struct walk *w, int layer_fd, const char *digest)
 int rv_layer_verify(struct rv_store *store, const char *digest, rv_layer_fault_fn on_fault, void *ctx,
         struct rv_layer_count *ret, struct rv_error *err)
 {
-        _cleanup_(rv_closep) int layers_fd = -EBADF, fd = -EBADF;
+        _cleanup_(rv_closep) int layers_fd = -EBADF, fd = -EBADF, used_fd = -EBADF;
         _cleanup_(rv_freep) struct walk *w = NULL;
         int r;
 
         *ret = (struct rv_layer_count){ 0 };
         if (!rv__store_is_digest(digest))
                 return rv_error_set(err, rv_raise(-EINVAL), "\"%.80s\" names no layer: it needs 64 digits of lower-case hexadecimal", digest);
+        /* Nobody removes it meanwhile; but to look at it is not to use it. */
+        used_fd = openat(store->used_fd, digest, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        if (used_fd >= 0)
+                (void)flock(used_fd, LOCK_SH);
         layers_fd = rv__store_layers(store);
         if (layers_fd == -ENOENT)
                 return RV_LAYER_E_ABSENT;

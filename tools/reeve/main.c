@@ -17,6 +17,7 @@ static const struct {
 } verbs[] = {
         { "run", verb_run, "run a program under policy, isolated" },
         { "audit", verb_audit, "verify, replay and look through the log of decisions" },
+        { "package", verb_package, "list, verify and remove what is kept of packages" },
         { "policy", verb_policy, "check a policy bundle, or print its digest" },
         { "doctor", verb_doctor, "try what a run needs on this host, and say what is missing" },
         { "schema", verb_schema, "print the JSON Schema of a request, or the bounds' table" },
