@@ -142,7 +142,9 @@ static int finish_enforced(
 
         if (rec->is_evaluated && rec->error == -ENOMEM)
                 return -ENOMEM;
-        if (rec->is_evaluated)
+        if (rec->is_evaluated && rec->error && json_is_integer(json_object_get(rec->facts, "bytes_left_out")))
+                j = unreplayable(RV_REPLAY_TOO_LARGE);
+        else if (rec->is_evaluated)
                 j = rec->error ? error : rec->is_same ? same : judge_difference(w, rec, rec->verdict_text, &recorded);
         if (is_candidate && rec->is_evaluated && !rec->error)
                 note_broken(part, rec->verdict);

@@ -37,6 +37,7 @@
         X(BUNDLE, "bundle", "the bundle is not there, or not what its digest says") \
         X(REDACTED, "redacted", "facts or verdict are redacted") \
         X(BUDGET, "budget", "the bound on memory was met once and not the other time") \
+        X(TOO_LARGE, "too_large", "there was more to judge than a record holds, and it was denied without policy") \
         X(EVIDENCE, "needs_new_evidence", "the candidate needs a fact that was not recorded")
 
 enum rv_replay_reason {

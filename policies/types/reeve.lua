@@ -9,7 +9,8 @@
 --       "workspace.library": ["/path/to/policies/types"] }
 
 ---Facts of one package. Those after `stage` are known only once it is resolved: a rule that reads one of them
----before ends this package's evaluation as undecided.
+---before ends this package's evaluation as undecided. Once it is resolved, one that no registry told cannot be
+---read: the run does not start, and says which it was.
 ---@class reeve.Package
 ---@field language "python"|"javascript"
 ---@field name string canonical
@@ -23,7 +24,7 @@
 ---@field published_at integer Unix seconds
 ---@field age_days integer
 ---@field license string "" where the package states none
----@field kind string
+---@field kind string "wheel" or "npm"; "built" of one that was built from its source
 ---@field yanked boolean
 ---@field install_script boolean
 ---@field size_bytes integer
@@ -77,6 +78,10 @@
 ---@field deny? string packages, network, backend: the reason
 ---@field require_key? boolean idempotency
 ---@field use? string backend: its name, or "tenant"
+---@field pin? string packages, with `allow`: the one version that may be chosen
+---@field require_hash? true packages, with `allow`: the registry itself must tell the file's hash
+---@field newest_published? string packages, with `allow`: "P7D", "PT12H", "P2W": nothing younger may be chosen, in the whole closure
+---@field allow_source_build? true packages, with `allow`: it may be built from its source, in a sandbox without network
 ---@field ports? integer[] network, with `allow`: the only ports that may be reached
 
 ---@class reeve.Limit

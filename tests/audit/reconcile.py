@@ -127,7 +127,7 @@ def living(reeve, top):
 
 def damaged(reeve, top):
     state = os.path.join(top, "damaged")
-    write(state, A + A, {})
+    write(state, A + [decision("b"), outcome("a")], {})
     path = os.path.join(state, "audit", f"{2:020}.jsonl")
     with open(path, encoding="utf-8") as f:
         lines = f.read().splitlines(keepends=True)

@@ -122,6 +122,37 @@ def show(cli):
     check("a run that is not there", cli.audit("show", "--id", "0" * 32, "state")[0] == 1, "")
 
 
+def verdict(effect, code, *packages):
+    denials = [{"section": "packages", "rule": rule, "item": item, "message": "m", "file": "policy.lua", "line": 1}
+               for item, rule, e in packages if e == "deny"]
+    return {"effect": effect, "code": code, "denials": denials, "packages": [{"item": item, "rule": rule, "effect": e} for item, rule, e in packages]}
+
+
+def two_stages(cli):
+    """A run with packages has a decision for each stage, and is told as one."""
+    state = cli.copy("stages")
+    for name, second in (("a", verdict("deny", "package_denied", ("idna", "late", "deny"), ("requests", "early", "allow"))),
+                         ("b", verdict("allow", "ok", ("idna", "default", "allow"), ("requests", "early", "allow"))), ("c", None)):
+        ids = {"decision_id": name * 32, "run_id": name * 32, "tenant": "local", "bundle": "x"}
+        cli.append(state, "decision", stage="requested", facts={"packages": [{"name": "requests"}]},
+                   verdict=verdict("allow", "ok", ("requests", "early", "undecided")), **ids)
+        if second:
+            cli.append(state, "decision", stage="resolved", facts={"packages": [{"name": "idna"}, {"name": "requests"}]}, verdict=second, **ids)
+        code = "package_denied" if name == "a" else "ok" if name == "b" else "package_unavailable"
+        cli.append(state, "outcome", status="blocked" if name == "a" else "failed", code=code, started="no", outcome_sha256="0" * 64, **ids)
+    entries = [json.loads(line) for line in cli.audit("show", "--json", state)[1].splitlines()][len(RUNS):]
+    check("one entry a run", [e["run_id"][0] for e in entries] == ["a", "b", "c"], entries)
+    check("denied as resolved", entries[0]["effect"] == "deny" and entries[0]["rule"] == "late" and entries[0]["item"] == "idna" and entries[0]["stage"] == "resolved", entries[0])
+    check("its place is that of the first", entries[0]["outcome_seq"] - entries[0]["seq"] == 2 and entries[2]["outcome_seq"] - entries[2]["seq"] == 1, entries)
+    check("allowed in both", entries[1]["effect"] == "allow" and entries[2]["stage"] == "requested", entries[1:])
+    for words, n in ((["--rule", "late"], 1), (["--rule", "early"], 3), (["--package", "idna"], 2), (["--package", "requests"], 3)):
+        out = cli.audit("show", "--json", *words, state)[1]
+        check(f"two stages, show {words}", len(out.splitlines()) == n, out)
+    rows = list(csv.DictReader(io.StringIO(cli.audit("export", "--format", "csv", state)[1])))
+    stages = [(r["stage"], r["effect"]) for r in rows if r["run_id"] == "a" * 32 and r["kind"] == "decision"]
+    check("both are exported", stages == [("requested", "allow"), ("resolved", "deny")], stages)
+
+
 def show_is_careful(cli):
     state = cli.copy("odd")
     cli.append(state, "decision", decision_id="d" * 32, run_id="e" * 32, tenant="a\x1b[31mb", verdict={"effect": "allow", "code": "ok", "denials": []}, facts={})
@@ -276,7 +307,7 @@ def main():
         cli = Cli(reeve, place)
         fill(cli)
         if not failures:
-            for f in (show, show_is_careful, digests, export, replay, replay_finds, places, usage):
+            for f in (show, two_stages, show_is_careful, digests, export, replay, replay_finds, places, usage):
                 f(cli)
     return 1 if failures else 0
 

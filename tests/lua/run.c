@@ -2,7 +2,8 @@
  * Runs the tests of a policy bundle: each tests/NAME_test.lua in a Lua of its own, outside the sandbox, with two modules:
  *
  *     require("tap")            tests/lua/tap.lua
- *     require("fake.policy")    load(DIR): an object with decide(request), the verdict as a table
+ *     require("fake.policy")    load(DIR): an object with decide(request), the verdict as a table, and with
+ *                               decide(request, lock), that of stage `resolved` on what comes of the request's packages
  *
  *     run LUA_DIR BUNDLE_DIR
  *
@@ -116,7 +117,19 @@ static json_t *facts_of(lua_State *L)
         return facts;
 }
 
-/* policy:decide(request) */
+/* The facts of stage `resolved` for the lock at index 3; takes @asked. The message on the stack and NULL for one that is refused. */
+static json_t *resolve(lua_State *L, json_t *asked)
+{
+        json_t *lock = to_json(L, 3, 0), *facts = NULL;
+
+        if (rv_facts_resolve(asked, lock, 1750000000, &facts) < 0)
+                lua_pushliteral(L, "this is no lock: { packages = { { name = \"six\", version = \"1.16.0\", direct = true, … } } }");
+        json_decref(lock);
+        json_decref(asked);
+        return facts;
+}
+
+/* policy:decide(request) and policy:decide(request, lock) */
 static int raw_decide(lua_State *L)
 {
         struct rv_bundle **bundle = luaL_checkudata(L, 1, "fake.policy");
@@ -124,6 +137,10 @@ static int raw_decide(lua_State *L)
 
         luaL_checktype(L, 2, LUA_TTABLE);
         facts = facts_of(L);
+        if (facts && !lua_isnoneornil(L, 3)) {
+                luaL_checktype(L, 3, LUA_TTABLE);
+                facts = resolve(L, facts);
+        }
         if (!facts)
                 return lua_error(L);
         if (rv_policy_decide(*bundle, facts, &verdict) < 0)

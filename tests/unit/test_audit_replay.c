@@ -83,6 +83,11 @@ static void without_facts(json_t *body)
         json_object_del(body, "facts");
 }
 
+static void facts_are_too_large(json_t *body)
+{
+        json_object_set_new(body, "facts", json_pack("{s:s, s:i, s:{}}", "stage", "resolved", "bytes_left_out", 2000000, "request"));
+}
+
 static void facts_are_none(json_t *body)
 {
         json_object_del(json_object_get(body, "facts"), "packages");
@@ -98,7 +103,7 @@ static const struct {
         { "no bundle", without_bundle, "no_bundle" }, { "a bundle that is not there", bundle_not_there, "bundle" }, { "no digest", bundle_no_name, "bundle" },
         { "redacted facts", redacted_facts, "redacted" }, { "a withheld part of the verdict", withheld_verdict, "redacted" },
         { "a text that looks redacted", looks_redacted, "same" }, { "memory", met_memory, "budget" }, { "no facts", without_facts, "error" },
-        { "facts that are none", facts_are_none, "error" },
+        { "facts that are none", facts_are_none, "error" }, { "facts that were too large", facts_are_too_large, "too_large" },
 };
 
 static const char *class_of(const struct rv_replay_tally *t)

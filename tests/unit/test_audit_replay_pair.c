@@ -34,7 +34,7 @@ static const struct {
         { "never resolved, and denied", ALL, NO_ATTRS, NULL, "deny", "packages: default (ok) -> attrs (package_denied)", 1, 0 },
         { "never resolved as it was denied", NO_ATTRS, ALL, NULL, "allow", "packages: attrs (package_denied) -> default (ok)", 1, 0 },
         { "never resolved as it was denied, and undecided now", NO_ATTRS, COOLDOWN, NULL, "", "", 0, 1 },
-        { "a fact that was not to be had", ALL, COOLDOWN, UNDATED, "", "", 1, 1 },
+        { "a fact that was not to be had", ALL, COOLDOWN, UNDATED, "", "", 0, 2 },
         { "would be resolved otherwise", ALL, OBLIGED, YOUNG, "", "", 1, 1 },
         { "would be resolved as it was", ALL, OBLIGED, OLD, "", "", 2, 0 },
 };
