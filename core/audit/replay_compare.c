@@ -104,6 +104,9 @@ static int compare_stage(struct changes *c, const json_t *before, const json_t *
         stage.was_allowed = rv_policy_verdict_is_allow(before);
         stage.is_allowed = rv_policy_verdict_is_allow(now);
         stage.needs_resolved = needs_resolved;
+        stage.is_told = c->is_any;
+        if (needs_resolved)
+                c->part->n_compared += c->is_any;
         return rv_replay_stage_add(c->part, &stage);
 }
 

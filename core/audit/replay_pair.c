@@ -96,7 +96,7 @@ static int tell(
 {
         const struct rv_replay_count *where = &s->change.count;
 
-        result->n_changed++;
+        result->n_changed += !s->is_told;
         return rv_replay_add_change(
                 result, change, span_of(s->change.tenant), where->examples[0].seq, span_of(id_of(s)));
 }
@@ -143,7 +143,7 @@ static int settle(struct rv_replay_result *result, const struct rv_replay_stage 
 {
         if (requested && requested->needs_resolved) {
                 count_as(result, requested, &result->enforced.same);
-                result->n_compared++;
+                result->n_compared += !requested->is_told;
         }
         if (!requested || requested->is_allowed)
                 return tell_own(result, resolved);

@@ -20,6 +20,7 @@ struct rv_replay_stage {
         bool was_allowed, is_allowed;        /* by the recorded and by the other verdict */
         bool needs_resolved;                 /* it leaves to stage `resolved` what the recorded verdict decided; not counted yet */
         bool is_changed;                     /* `change` is to be told */
+        bool is_told;                        /* something else is told of it already, so it counts as compared and changed */
         struct rv_replay_group change;       /* the effect's; its one example is the decision. Where it was denied, by what */
 };
 

@@ -321,6 +321,16 @@ static void verdict(struct grammar *g)
         put(g, "%s", verdicts[chance(g, 95) ? (unsigned)g->section : pick(g, N_SECTIONS)][pick(g, 3)]);
 }
 
+static void obligation(struct grammar *g)
+{
+        static const char *const obligations[] = {
+                "pin = '1.16.0'", "pin = '2.0'", "newest_published = 'P7D'", "newest_published = 'PT12H'", "require_hash = true", "allow_source_build = true",
+                "pin = '>=1'", "newest_published = 'P1M'", "require_hash = false",
+        };
+
+        put(g, ", %s", obligations[pick(g, chance(g, 97) ? 6 : 9)]);
+}
+
 static void rule(struct grammar *g)
 {
         bool has_match = chance(g, 60);
@@ -331,6 +341,8 @@ static void rule(struct grammar *g)
         if (!has_match || chance(g, 50))
                 when(g);
         verdict(g);
+        if (chance(g, g->section == 0 ? 25 : 1))
+                obligation(g);
         put(g, "%s },\n", chance(g, 2) ? ", extra = 1" : "");
 }
 

@@ -110,6 +110,34 @@ static void other_changes(void **state)
         assert_int_equal(r->changes[RV_CHANGE_BACKEND].n, 1);
         assert_int_equal(r->changes[RV_CHANGE_DENY].n, 1);
         assert_int_equal(r->n_compared, 2);
+        assert_int_equal(r->n_changed, 2);
+}
+
+/* Whether it would be allowed is not known, and the backend changes all the same. */
+static void other_changes_of_one_never_resolved(void **state)
+{
+        static const struct {
+                const char *now;
+                unsigned n_denied, n_evidence;
+        } cases[] = {
+                { POLICY("rule { id = 'young', when = function(p) return p.age_days < 7 end, deny = 'x' },", "", "", "rule { id = 'vm', match = {}, use = 'microvm' },"), 0, 1 },
+                { POLICY("rule { id = 'attrs', match = { name = 'attrs' }, deny = 'x' },", "", "", "rule { id = 'vm', match = {}, use = 'microvm' },"), 1, 0 },
+        };
+        _cleanup_(rv_bundle_freep) struct rv_bundle *before = make_bundle(state, ALL);
+        _cleanup_(rv_log_closep) struct rv_log *log = open_log(state);
+
+        append_decision(log, make_decision(before, MODE_ANY, "local"));
+        for (size_t i = 0; i < RV_N_ELEMENTS(cases); i++) {
+                _cleanup_(rv_bundle_freep) struct rv_bundle *now = make_bundle(state, cases[i].now);
+                _cleanup_(rv_replay_freep) struct rv_replay_result *r = replay(
+                        state, (struct rv_replay_input){ .candidate = now });
+
+                assert_int_equal(r->changes[RV_CHANGE_BACKEND].n, 1);
+                assert_int_equal(r->changes[RV_CHANGE_DENY].n, cases[i].n_denied);
+                assert_int_equal(r->enforced.unreplayable[RV_REPLAY_EVIDENCE].n, cases[i].n_evidence);
+                assert_int_equal(r->n_compared, 1);
+                assert_int_equal(r->n_changed, 1);
+        }
 }
 
 /* Others' records in between, and stages in any stretch: results do not follow the threads. */
@@ -207,7 +235,12 @@ static void shadows_of_both(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                TMP(runs), TMP(other_changes), TMP(far_apart), TMP(half_of_a_run), TMP(shadows_of_both),
+                TMP(runs),
+                TMP(other_changes),
+                TMP(other_changes_of_one_never_resolved),
+                TMP(far_apart),
+                TMP(half_of_a_run),
+                TMP(shadows_of_both),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
