@@ -260,7 +260,8 @@ int rv_spawn_client_start(
         return 0;
 }
 
-int rv_spawn_client_layer(struct rv_spawn_client *client, const struct rv_spawn_layer *layer, rv_spawn_cb cb, void *arg, uint64_t *ret_id)
+int rv_spawn_client_layer(
+        struct rv_spawn_client *client, const struct rv_spawn_layer *layer, rv_spawn_cb cb, void *arg, uint64_t *ret_id)
 {
         int fds[RV_SPAWN_LAYER_FD_MAX_] = { layer->job_fd, layer->result_fd, layer->artifacts_fd, layer->lock_fd };
         struct rv_spawn_request q = { .kind = layer->kind };
@@ -276,7 +277,8 @@ int rv_spawn_client_layer(struct rv_spawn_client *client, const struct rv_spawn_
         q.id = spawn->id;
         snprintf(q.run_id, sizeof(q.run_id), "%s", layer->run_id);
         snprintf(q.layer, sizeof(q.layer), "%s", layer->digest);
-        r = rv_send_with_fds(client->fd, &q, sizeof(q), fds, layer->kind == RV_SPAWN_REQUEST_REMOVE ? 0 : RV_N_ELEMENTS(fds));
+        r = rv_send_with_fds(
+                client->fd, &q, sizeof(q), fds, layer->kind == RV_SPAWN_REQUEST_REMOVE ? 0 : RV_N_ELEMENTS(fds));
         if (r < 0) {
                 free(spawn);
                 return rv_raise(r);

@@ -33,7 +33,8 @@ struct rv_spawn_layer {
 };
 
 /** rv_spawn_client_layer() - have it done; one event comes: RV_SPAWN_LAYER, or RV_SPAWN_LOST. rv_spawn_client_stop() ends it early. Context: loop thread. Ownership: borrows. Return: 0 or -errno */
-int rv_spawn_client_layer(struct rv_spawn_client *client, const struct rv_spawn_layer *layer, rv_spawn_cb cb, void *arg, uint64_t *ret_id);
+int rv_spawn_client_layer(struct rv_spawn_client *client, const struct rv_spawn_layer *layer, rv_spawn_cb cb, void *arg,
+        uint64_t *ret_id);
 /** rv_spawn_client_stop() - host service spawn_stop. Context: loop thread. Ownership: none. Return: none */
 void rv_spawn_client_stop(struct rv_spawn_client *client, uint64_t id);
 

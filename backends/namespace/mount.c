@@ -368,7 +368,8 @@ static enum rv_view_when tools_of(const struct ns_child *c)
 
 static int show_tools(const struct ns_child *c, const struct rv_payload *payload, const char **ret_step)
 {
-        enum rv_view_when tools = tools_of(c), also = c->is_resolver && tools == RV_VIEW_PYTHON_TOOLS ? RV_VIEW_RESOLVER : tools;
+        enum rv_view_when tools = tools_of(c),
+                          also = c->is_resolver && tools == RV_VIEW_PYTHON_TOOLS ? RV_VIEW_RESOLVER : tools;
         int r;
 
         for (size_t i = 0; i < c->runtime->n_entries; i++)

@@ -69,7 +69,8 @@ static int bad_key(struct rv_config_parser *p, const struct rv_config_key *key, 
         return rv_config_fail(p, node->key_line, "%s: \"%.100s\" has to be %s", key->path, node->key, why);
 }
 
-static int check_runtime(struct rv_config_parser *p, const struct rv_yaml_node *node, struct rv_config_runtime *runtime, bool is_host)
+static int check_runtime(
+        struct rv_config_parser *p, const struct rv_yaml_node *node, struct rv_config_runtime *runtime, bool is_host)
 {
         bool is_hosts = runtime->root && strcmp(runtime->root, "host") == 0;
 

@@ -14,7 +14,8 @@ void rv_acquire_file(size_t index, char ret[RV_ACQUIRE_FILE_SIZE])
         snprintf(ret, RV_ACQUIRE_FILE_SIZE, "p%zu", index);
 }
 
-int rv__acquire_fail(struct rv_package_failure *f, const char *code, const char *cause, bool is_retryable, const char *package, const char *fmt, ...)
+int rv__acquire_fail(struct rv_package_failure *f, const char *code, const char *cause, bool is_retryable,
+        const char *package, const char *fmt, ...)
 {
         va_list ap;
 
@@ -99,7 +100,8 @@ static const char *kind_of(const json_t *package, enum rv_language language)
         return *rv_json_get_string(package, "url", "") ? "wheel" : "built";
 }
 
-static json_t *make_entry(const struct rv_acquire *in, const json_t *package, const struct rv_artifact *a, const json_t *path)
+static json_t *make_entry(
+        const struct rv_acquire *in, const json_t *package, const struct rv_artifact *a, const json_t *path)
 {
         json_t *entry = json_pack("{s:O, s:O, s:o, s:o, s:s, s:s, s:O, s:O}", "name", json_object_get(package, "name"), "version",
                                   json_object_get(package, "version"), "hash", json_sprintf("sha256:%s", a->sha256), "file",
@@ -139,8 +141,8 @@ static json_t *make_runtime(const json_t *closure)
         return json_incref(json_object_get(closure, "runtime"));
 }
 
-static int make_lock(const struct rv_acquire *in, const json_t *closure, const struct rv_artifact *artifacts, const json_t *paths, json_t **ret,
-        struct rv_error *err)
+static int make_lock(const struct rv_acquire *in, const json_t *closure, const struct rv_artifact *artifacts,
+        const json_t *paths, json_t **ret, struct rv_error *err)
 {
         const json_t *packages = json_object_get(closure, "packages"), *package;
         _cleanup_(rv_json_unrefp) json_t *lock = json_pack("{s:s, s:s, s:o, s:[]}", "schema", RV_LOCK_SCHEMA, "language",
@@ -205,7 +207,8 @@ static int fetch(const struct rv_acquire *in, const json_t *packages, struct rv_
         return rv_trace(r);
 }
 
-int rv_acquire(const struct rv_acquire *in, const json_t *closure, json_t **ret_lock, struct rv_package_failure *ret_failure, struct rv_error *err)
+int rv_acquire(const struct rv_acquire *in, const json_t *closure, json_t **ret_lock,
+        struct rv_package_failure *ret_failure, struct rv_error *err)
 {
         const json_t *packages = json_object_get(closure, "packages");
         _cleanup_(rv_json_unrefp) json_t *pages = NULL, *scanned = NULL, *paths = NULL;

@@ -39,10 +39,12 @@ void rv_acquire_file(size_t index, char ret[RV_ACQUIRE_FILE_SIZE]);
  * Ownership: a new reference
  * Return:    0; RV_ACQUIRE_E_FAILED a package cannot be had, or must not be; -ECANCELED; -ENOMEM; -errno a helper failed
  */
-int rv_acquire(const struct rv_acquire *in, const json_t *closure, json_t **ret_lock, struct rv_package_failure *ret_failure, struct rv_error *err);
+int rv_acquire(const struct rv_acquire *in, const json_t *closure, json_t **ret_lock,
+        struct rv_package_failure *ret_failure, struct rv_error *err);
 
 /** rv_acquire_fault() - a fault as reeve-unpack tells it (unpack.h), of @package (of a closure or lock; NULL: the fault names it). Context: any. Ownership: copies. Return: RV_ACQUIRE_E_FAILED */
 int rv_acquire_fault(const json_t *fault, const json_t *package, struct rv_package_failure *ret);
 
 /** rv_acquire_locked() - the artifacts of @lock, which have to be exactly those. Context, Ownership, Return: as rv_acquire() */
-int rv_acquire_locked(const struct rv_acquire *in, const json_t *lock, struct rv_package_failure *ret_failure, struct rv_error *err);
+int rv_acquire_locked(
+        const struct rv_acquire *in, const json_t *lock, struct rv_package_failure *ret_failure, struct rv_error *err);

@@ -52,8 +52,8 @@ static bool is_built(const json_t *package)
 }
 
 /* It joins the batch, unless it is there, or has to wait for its page. */
-static int add(const struct rv_acquire *in, const json_t *package, size_t index, struct rv_artifact *a, const json_t *pages, struct batch *b,
-        struct rv_package_failure *f)
+static int add(const struct rv_acquire *in, const json_t *package, size_t index, struct rv_artifact *a,
+        const json_t *pages, struct batch *b, struct rv_package_failure *f)
 {
         const char *name = rv_json_get_string(package, "name", "");
         const json_t *page = json_object_get(pages, name);
@@ -113,26 +113,28 @@ static int explain(const struct rv_fetch_item *item, const json_t *package, stru
         return rv__acquire_fail(f, "package_unavailable", "registry_invalid", true, name, "%s %s cannot be fetched: the registry lists it and answered %d", name, version, a->status);
 }
 
-static int send(const struct rv_acquire *in, const json_t *packages, struct rv_artifact *artifacts, struct batch *b, struct rv_package_failure *f,
-        struct rv_error *err)
+static int send(const struct rv_acquire *in, const json_t *packages, struct rv_artifact *artifacts, struct batch *b,
+        struct rv_package_failure *f, struct rv_error *err)
 {
         int r;
 
         if (!b->n)
                 return 0;
-        r = rv_fetch_many(in->source.helper_fd, b->items, b->n, in->dir_fd, in->source.stop, in->source.deadline_us, err);
+        r = rv_fetch_many(
+                in->source.helper_fd, b->items, b->n, in->dir_fd, in->source.stop, in->source.deadline_us, err);
         if (r < 0)
                 return rv_trace(r);
         for (size_t i = 0; i < b->n; i++) {
-                if (b->items[i].answer.code != RV_FETCH_OK || b->items[i].answer.status < 200 || b->items[i].answer.status > 299)
+                if (b->items[i].answer.code != RV_FETCH_OK || b->items[i].answer.status < 200 ||
+                        b->items[i].answer.status > 299)
                         return explain(&b->items[i], json_array_get(packages, b->index[i]), f);
                 artifacts[b->index[i]].is_there = true;
         }
         return 0;
 }
 
-int rv__acquire_fetch(const struct rv_acquire *in, const json_t *packages, struct rv_artifact *artifacts, const json_t *pages,
-        struct rv_package_failure *f, struct rv_error *err)
+int rv__acquire_fetch(const struct rv_acquire *in, const json_t *packages, struct rv_artifact *artifacts,
+        const json_t *pages, struct rv_package_failure *f, struct rv_error *err)
 {
         struct batch b = { 0 };
         size_t n = json_array_size(packages);

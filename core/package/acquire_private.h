@@ -25,13 +25,13 @@ int rv__acquire_fail(struct rv_package_failure *f, const char *code, const char 
 /** rv__acquire_name_file() - how the registry, or npm, calls the artifact. Context: any. Ownership: a new reference. Return: the name, or NULL */
 json_t *rv__acquire_name_file(const json_t *package, enum rv_language language);
 /** rv__acquire_fetch() - fetch what is not there; @pages NULL: only what can be without them. Context: blocks. Ownership: borrows. Return: as rv_acquire() */
-int rv__acquire_fetch(const struct rv_acquire *in, const json_t *packages, struct rv_artifact *artifacts, const json_t *pages,
-        struct rv_package_failure *f, struct rv_error *err);
+int rv__acquire_fetch(const struct rv_acquire *in, const json_t *packages, struct rv_artifact *artifacts,
+        const json_t *pages, struct rv_package_failure *f, struct rv_error *err);
 /** rv__acquire_scan() - have reeve-unpack read all of them; *@ret is its list. Context: blocks. Ownership: a new reference. Return: as rv_acquire() */
 int rv__acquire_scan(const struct rv_acquire *in, const json_t *packages, struct rv_artifact *artifacts, json_t **ret,
         struct rv_package_failure *f, struct rv_error *err);
 /** rv__acquire_compare() - closure, pages and bytes have to agree; the facts come from the latter two. Context: any. Ownership: borrows. Return: 0 or RV_ACQUIRE_E_FAILED */
-int rv__acquire_compare(const struct rv_acquire *in, const json_t *packages, struct rv_artifact *artifacts, const json_t *pages,
-        const json_t *scanned, struct rv_package_failure *f);
+int rv__acquire_compare(const struct rv_acquire *in, const json_t *packages, struct rv_artifact *artifacts,
+        const json_t *pages, const json_t *scanned, struct rv_package_failure *f);
 /** rv__acquire_paths() - the way from a requested package to each. Context: any. Ownership: a new reference. Return: 0 or -ENOMEM */
 int rv__acquire_paths(const struct rv_acquire *in, const json_t *packages, const json_t *scanned, json_t **ret);

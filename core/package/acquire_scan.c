@@ -81,7 +81,8 @@ static int mismatch(struct rv_package_failure *f, const json_t *package, const c
                                 rv_json_get_string(package, "version", ""), who);
 }
 
-static int compare_python(const json_t *package, struct rv_artifact *a, const json_t *page, struct rv_package_failure *f)
+static int compare_python(
+        const json_t *package, struct rv_artifact *a, const json_t *page, struct rv_package_failure *f)
 {
         const json_t *file = rv_metadata_file(page, rv_json_get_string(package, "version", ""), rv_json_get_string(package, "file", ""));
         const char *told = rv_json_get_string(file, "sha256", NULL), *closure = rv_json_get_string(package, "sha256", NULL);
@@ -137,8 +138,8 @@ static int compare_npm(const json_t *package, struct rv_artifact *a, const json_
         return 0;
 }
 
-int rv__acquire_compare(const struct rv_acquire *in, const json_t *packages, struct rv_artifact *artifacts, const json_t *pages,
-        const json_t *scanned, struct rv_package_failure *f)
+int rv__acquire_compare(const struct rv_acquire *in, const json_t *packages, struct rv_artifact *artifacts,
+        const json_t *pages, const json_t *scanned, struct rv_package_failure *f)
 {
         json_t *package;
         size_t i;
@@ -148,7 +149,8 @@ int rv__acquire_compare(const struct rv_acquire *in, const json_t *packages, str
         json_array_foreach((json_t *)packages, i, package) {
                 const json_t *page = json_object_get(pages, rv_json_get_string(package, "name", ""));
 
-                r = in->language == RV_LANGUAGE_PYTHON ? compare_python(package, &artifacts[i], page, f) : compare_npm(package, &artifacts[i], page, f);
+                r = in->language == RV_LANGUAGE_PYTHON ? compare_python(package, &artifacts[i], page, f)
+                                                       : compare_npm(package, &artifacts[i], page, f);
                 if (r)
                         break;
         }
@@ -193,7 +195,8 @@ static int check_hashes(const json_t *packages, const struct rv_artifact *artifa
 }
 
 /* A tarball's host may be known from its package's page alone. */
-static int fetch_locked(const struct rv_acquire *in, const json_t *packages, struct rv_artifact *artifacts, struct rv_package_failure *f, struct rv_error *err)
+static int fetch_locked(const struct rv_acquire *in, const json_t *packages, struct rv_artifact *artifacts,
+        struct rv_package_failure *f, struct rv_error *err)
 {
         _cleanup_(rv_json_unrefp) json_t *pages = NULL;
         size_t n = json_array_size(packages), n_names = 0;
@@ -209,7 +212,8 @@ static int fetch_locked(const struct rv_acquire *in, const json_t *packages, str
         return r < 0 ? rv_trace(r) : rv__acquire_fetch(in, packages, artifacts, pages, f, err);
 }
 
-int rv_acquire_locked(const struct rv_acquire *in, const json_t *lock, struct rv_package_failure *ret_failure, struct rv_error *err)
+int rv_acquire_locked(
+        const struct rv_acquire *in, const json_t *lock, struct rv_package_failure *ret_failure, struct rv_error *err)
 {
         const json_t *packages = json_object_get(lock, "packages");
         _cleanup_(rv_json_unrefp) json_t *scanned = NULL;

@@ -169,8 +169,10 @@ static int probe(const struct rv_package_trouble *t, const struct rv__probe *pro
                 if (r < 0)
                         return rv_trace(r);
                 if (r > 0) {
-                        rv__find(f, RV_PACKAGE_CAUSE_REFUSED, probes[i].package, "files of %.80s lie at %.120s, without TLS and outside of the registry: add that host to registries.%s.files in the configuration",
-                                 probes[i].package, rv__metadata_host(url, host, sizeof(host)), rv_language_name(t->source->registry->language));
+                        rv__find(f, RV_PACKAGE_CAUSE_REFUSED, probes[i].package,
+                                "files of %.80s lie at %.120s, without TLS and outside of the registry: add that host to registries.%s.files in the configuration",
+                                probes[i].package, rv__metadata_host(url, host, sizeof(host)),
+                                rv_language_name(t->source->registry->language));
                         f->is_ours = true;
                         return 0;
                 }
@@ -187,8 +189,8 @@ static int probe(const struct rv_package_trouble *t, const struct rv__probe *pro
 /* ---- All of it ---- */
 
 /* The packages that were asked for first, then those of the tool's words. */
-static int look_at_packages(const struct rv_package_trouble *t, const struct list *l, const json_t *pages, struct rv__finding *f,
-        struct rv_error *err)
+static int look_at_packages(const struct rv_package_trouble *t, const struct list *l, const json_t *pages,
+        struct rv__finding *f, struct rv_error *err)
 {
         struct rv__probe probes[RV__PROBES_MAX];
         size_t n = 0;

@@ -54,7 +54,8 @@ static const char *name_of(const json_t *entry)
         return *name ? name : rv_json_get_string(entry, "address", "");
 }
 
-static void look_at_denial(const struct rv_package_trouble *t, const json_t *pages, const json_t *entry, struct rv__finding *f)
+static void look_at_denial(
+        const struct rv_package_trouble *t, const json_t *pages, const json_t *entry, struct rv__finding *f)
 {
         const char *name = name_of(entry), *rule = rv_json_get_string(entry, "rule", ""), *language;
         bool is_known = is_registry_host(t, name, number(entry, "port"));

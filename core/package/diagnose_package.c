@@ -42,8 +42,8 @@ static bool is_version(const struct look *l, const char *a, const char *b)
 {
         struct rv_version x, y;
 
-        return rv_version_parse(order_of(l), a, strlen(a), &x) == 0 && rv_version_parse(order_of(l), b, strlen(b), &y) == 0 &&
-               rv_version_compare(&x, &y) == 0;
+        return rv_version_parse(order_of(l), a, strlen(a), &x) == 0 &&
+                rv_version_parse(order_of(l), b, strlen(b), &y) == 0 && rv_version_compare(&x, &y) == 0;
 }
 
 static bool is_pre(const struct look *l, const char *text)
@@ -232,7 +232,8 @@ static void tell_too_new(const struct look *l, const char *version, const json_t
                  version, day, others(l, more, sizeof(more)));
 }
 
-static void tell_fault(const struct look *l, enum rv__fault fault, const char *version, const json_t *file, struct rv__finding *f)
+static void tell_fault(
+        const struct look *l, enum rv__fault fault, const char *version, const json_t *file, struct rv__finding *f)
 {
         const json_t *runtime = json_object_get(l->t->closure, "runtime");
         const char *name = l->demand->name, *requires = rv_json_get_string(file, "requires_python", ""), *dash;
@@ -296,7 +297,10 @@ static const char *look_at(struct look *l, struct rv__finding *f)
 
         for (size_t i = 0; i < d->n_constraints; i++)
                 if (match(l, i, i + 1, false) == 0) {
-                        struct rv__demand alone = { .name = d->name, .constraints = { d->constraints[i] }, .n_constraints = 1, .is_hint = d->is_hint };
+                        struct rv__demand alone = { .name = d->name,
+                                .constraints = { d->constraints[i] },
+                                .n_constraints = 1,
+                                .is_hint = d->is_hint };
                         struct look one = *l;
 
                         one.demand = &alone;
@@ -314,8 +318,8 @@ static const char *look_at(struct look *l, struct rv__finding *f)
         return NULL;
 }
 
-int rv__diagnose_package(const struct rv_package_trouble *t, const json_t *page, const struct rv__demand *demand, struct rv__finding *f,
-        const char **ret_version)
+int rv__diagnose_package(const struct rv_package_trouble *t, const json_t *page, const struct rv__demand *demand,
+        struct rv__finding *f, const char **ret_version)
 {
         _cleanup_(rv_freep) const char **versions = NULL;
         _cleanup_(rv_freep) bool *is_in = NULL;

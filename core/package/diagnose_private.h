@@ -47,7 +47,8 @@ struct rv__probe {
 int rv__diagnose_files(const struct rv_package_trouble *t, const struct rv__probe *probes, size_t n, struct rv__finding *f, struct rv_error *err);
 
 /** rv__find() - write down what was found, if nothing was yet. Context: any. Ownership: copies. Return: none */
-void rv__find(struct rv__finding *f, enum rv_package_cause cause, const char *package, const char *fmt, ...) RV_PRINTF(4, 5);
+void rv__find(struct rv__finding *f, enum rv_package_cause cause, const char *package, const char *fmt, ...)
+        RV_PRINTF(4, 5);
 /** rv__diagnose_gate() - what the gate saw of the registry's hosts. Context: any. Ownership: borrows. Return: none */
 void rv__diagnose_gate(const struct rv_package_trouble *t, const json_t *pages, struct rv__finding *f);
 /** rv__diagnose_page() - a page that is not there. Context: any. Ownership: borrows. Return: none */
@@ -61,8 +62,8 @@ void rv__diagnose_page(const json_t *page, struct rv__finding *f);
  * Ownership: borrows
  * Return:    0 or -ENOMEM
  */
-int rv__diagnose_package(const struct rv_package_trouble *t, const json_t *page, const struct rv__demand *demand, struct rv__finding *f,
-        const char **ret_version);
+int rv__diagnose_package(const struct rv_package_trouble *t, const json_t *page, const struct rv__demand *demand,
+        struct rv__finding *f, const char **ret_version);
 
 /** rv__diagnose_words() - the names in what the tool says. Context: any. Ownership: writes to @ret. Return: how many, at most RV__HINTS_MAX */
 size_t rv__diagnose_words(enum rv_language language, const char *text, struct rv__hint ret[RV__HINTS_MAX]);
@@ -70,7 +71,14 @@ size_t rv__diagnose_words(enum rv_language language, const char *text, struct rv
 void rv__diagnose_excerpt(const char *text, char *ret, size_t size);
 
 /* How one version is, for this runtime and these obligations. */
-enum rv__fault { RV__FAULT_NONE, RV__FAULT_YANKED, RV__FAULT_TOO_NEW, RV__FAULT_NO_WHEEL, RV__FAULT_PLATFORM, RV__FAULT_RUNTIME };
+enum rv__fault {
+        RV__FAULT_NONE,
+        RV__FAULT_YANKED,
+        RV__FAULT_TOO_NEW,
+        RV__FAULT_NO_WHEEL,
+        RV__FAULT_PLATFORM,
+        RV__FAULT_RUNTIME
+};
 
 /**
  * rv__version_fault() - can a version be had, if it is the one wanted
@@ -81,5 +89,5 @@ enum rv__fault { RV__FAULT_NONE, RV__FAULT_YANKED, RV__FAULT_TOO_NEW, RV__FAULT_
  * Ownership: borrows
  * Return:    what is wrong
  */
-enum rv__fault rv__version_fault(const struct rv_package_trouble *t, const json_t *page, const char *version, bool is_pinned,
-        const json_t **ret_file);
+enum rv__fault rv__version_fault(const struct rv_package_trouble *t, const json_t *page, const char *version,
+        bool is_pinned, const json_t **ret_file);

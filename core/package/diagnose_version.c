@@ -62,15 +62,19 @@ static enum rv__fault file_fault(const struct rv_package_trouble *t, const char 
 static unsigned distance(enum rv__fault fault)
 {
         static const unsigned char table[] = {
-                [RV__FAULT_NONE] = 0, [RV__FAULT_RUNTIME] = 1, [RV__FAULT_PLATFORM] = 2, [RV__FAULT_NO_WHEEL] = 3, [RV__FAULT_TOO_NEW] = 4,
+                [RV__FAULT_NONE] = 0,
+                [RV__FAULT_RUNTIME] = 1,
+                [RV__FAULT_PLATFORM] = 2,
+                [RV__FAULT_NO_WHEEL] = 3,
+                [RV__FAULT_TOO_NEW] = 4,
                 [RV__FAULT_YANKED] = 5,
         };
 
         return table[fault];
 }
 
-static enum rv__fault python_fault(const struct rv_package_trouble *t, const json_t *page, const json_t *entry, bool is_pinned,
-        const json_t **ret_file)
+static enum rv__fault python_fault(const struct rv_package_trouble *t, const json_t *page, const json_t *entry,
+        bool is_pinned, const json_t **ret_file)
 {
         enum rv__fault best = RV__FAULT_YANKED;
         json_t *file;
@@ -131,8 +135,8 @@ static enum rv__fault npm_fault(const struct rv_package_trouble *t, const json_t
         return RV__FAULT_NONE;
 }
 
-enum rv__fault rv__version_fault(const struct rv_package_trouble *t, const json_t *page, const char *version, bool is_pinned,
-        const json_t **ret_file)
+enum rv__fault rv__version_fault(const struct rv_package_trouble *t, const json_t *page, const char *version,
+        bool is_pinned, const json_t **ret_file)
 {
         const json_t *entry = json_object_get(json_object_get(page, "versions"), version), *file = NULL;
         enum rv__fault fault;

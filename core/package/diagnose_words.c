@@ -53,14 +53,17 @@ static void add(enum rv_language language, const char *text, struct rv__hint *re
         bool has_constraint = language == RV_LANGUAGE_PYTHON ? strpbrk(text, "=<>~!") != NULL : strchr(text + 1, '@') != NULL;
 
         snprintf(bare, sizeof(bare), "%s%s", text, has_constraint ? "" : language == RV_LANGUAGE_PYTHON ? ">=0" : "@*");
-        if ((language == RV_LANGUAGE_PYTHON ? rv_pyreq_parse(bare, strlen(bare), &p, NULL) : rv_npmreq_parse(bare, strlen(bare), &p, NULL)) != 0)
+        if ((language == RV_LANGUAGE_PYTHON ? rv_pyreq_parse(bare, strlen(bare), &p, NULL)
+                                            : rv_npmreq_parse(bare, strlen(bare), &p, NULL)) != 0)
                 return;
-        if (strlen(p.name) < sizeof(ret->name) && strlen(p.constraint) < sizeof(ret->constraint) && *n < RV__HINTS_MAX) {
+        if (strlen(p.name) < sizeof(ret->name) && strlen(p.constraint) < sizeof(ret->constraint) &&
+                *n < RV__HINTS_MAX) {
                 bool is_there = false;
                 const char *constraint = has_constraint ? p.constraint : "";
 
                 for (size_t i = 0; i < *n; i++)
-                        is_there = is_there || (strcmp(ret[i].name, p.name) == 0 && strcmp(ret[i].constraint, constraint) == 0);
+                        is_there = is_there ||
+                                (strcmp(ret[i].name, p.name) == 0 && strcmp(ret[i].constraint, constraint) == 0);
                 if (!is_there) {
                         snprintf(ret[*n].name, sizeof(ret->name), "%s", p.name);
                         snprintf(ret[*n].constraint, sizeof(ret->constraint), "%s", constraint);

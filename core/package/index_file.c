@@ -181,7 +181,8 @@ bool rv_index_is_line(const char *text, size_t max)
         size_t n = strlen(text);
 
         for (size_t i = 0; i < n; i++)
-                if ((uint8_t)text[i] < 0x20 || text[i] == 0x7f || ((uint8_t)text[i] == 0xc2 && (uint8_t)text[i + 1] < 0xa0))
+                if ((uint8_t)text[i] < 0x20 || text[i] == 0x7f ||
+                        ((uint8_t)text[i] == 0xc2 && (uint8_t)text[i + 1] < 0xa0))
                         return false;
         return n <= max;
 }

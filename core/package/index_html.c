@@ -40,7 +40,8 @@ static bool begins(const struct html *h, const char *text)
 /* &amp; and the like, &#38; and &#x26;. Returns what is behind, or NULL: it is none. */
 static const char *take_entity(const char *c, const char *end, struct rv_buf *out)
 {
-        static const char *const names[][2] = { { "&amp;", "&" }, { "&lt;", "<" }, { "&gt;", ">" }, { "&quot;", "\"" }, { "&apos;", "'" } };
+        static const char *const names[][2] = { { "&amp;", "&" }, { "&lt;", "<" }, { "&gt;", ">" }, { "&quot;", "\"" },
+                { "&apos;", "'" } };
         uint32_t code_point = 0;
         bool is_hex;
         char text[4];
@@ -62,7 +63,8 @@ static const char *take_entity(const char *c, const char *end, struct rv_buf *ou
                         return NULL;
                 code_point = code_point * (is_hex ? 16 : 10) + (uint32_t)(at - digits);
         }
-        if (n == 0 || c == end || *c != ';' || code_point < 0x20 || code_point > 0x10ffff || (code_point >= 0xd800 && code_point < 0xe000))
+        if (n == 0 || c == end || *c != ';' || code_point < 0x20 || code_point > 0x10ffff ||
+                (code_point >= 0xd800 && code_point < 0xe000))
                 return NULL;
         rv_buf_append(out, text, rv_utf8_encode(code_point, text));
         return c + 1;

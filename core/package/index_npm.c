@@ -132,8 +132,8 @@ static void add_version(struct reading *in, struct entry *e)
         json_t *version;
 
         if (rv_version_parse(RV_VERSION_SEMVER, text_of(&in->version), in->version.size, &v) < 0 || v.n_segments != 3 ||
-            rv_version_write(&v, name, sizeof(name)) < 0 || !rv_index_url(in->page.url, text_of(&e->tarball), url, &fragment) ||
-            !*text_of(&e->tarball))
+                rv_version_write(&v, name, sizeof(name)) < 0 ||
+                !rv_index_url(in->page.url, text_of(&e->tarball), url, &fragment) || !*text_of(&e->tarball))
                 return;
         if (in->page.n_files++ == RV_INDEX_FILES_MAX) {
                 in->page.is_too_large = true;

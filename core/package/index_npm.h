@@ -26,4 +26,5 @@
  * Ownership: a new reference
  * Return:    0; -EBADMSG it is no such document: @err says why; -ENOMEM
  */
-int rv_index_npm_read(const char *text, size_t n, const char *url, const char *name, json_t **ret, struct rv_error *err);
+int rv_index_npm_read(
+        const char *text, size_t n, const char *url, const char *name, json_t **ret, struct rv_error *err);

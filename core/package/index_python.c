@@ -167,8 +167,8 @@ static void take_member(struct reading *in, struct rv__page_file *f)
                         f->published_at = -1;
         } else if (strcmp(name, "yanked") == 0) {
                 /* A reason, or true. */
-                f->is_yanked = rv_pull_kind(&in->pull) == '"' ? rv_pull_string(&in->pull, &in->text) && in->text.size :
-                                                                rv_pull_bool(&in->pull);
+                f->is_yanked = rv_pull_kind(&in->pull) == '"' ? rv_pull_string(&in->pull, &in->text) && in->text.size
+                                                              : rv_pull_bool(&in->pull);
         } else {
                 rv_pull_skip(&in->pull);
         }
@@ -229,8 +229,8 @@ static bool is_type(const char *content_type, const char *type)
         return strncasecmp(content_type, type, n) == 0 && strchr("; \t", content_type[n]);
 }
 
-int rv_index_python_read(const char *text, size_t n, const char *content_type, const char *url, const char *name, json_t **ret,
-        struct rv_error *err)
+int rv_index_python_read(const char *text, size_t n, const char *content_type, const char *url, const char *name,
+        json_t **ret, struct rv_error *err)
 {
         bool is_json = is_type(content_type, "application/vnd.pypi.simple.v1+json") ||
                        is_type(content_type, "application/vnd.pypi.simple.latest+json");

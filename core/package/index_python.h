@@ -31,5 +31,5 @@
  * Ownership: a new reference
  * Return:    0; -EBADMSG it is no page of an index: @err says why; -ENOMEM
  */
-int rv_index_python_read(const char *text, size_t n, const char *content_type, const char *url, const char *name, json_t **ret,
-        struct rv_error *err);
+int rv_index_python_read(const char *text, size_t n, const char *content_type, const char *url, const char *name,
+        json_t **ret, struct rv_error *err);

@@ -27,8 +27,8 @@ static bool satisfies(const struct rv_package *wanted, const char *language, con
                 rv_constraint_has(wanted->constraint, text, &version) > 0;
 }
 
-const char *rv_lock_find_fault(
-        const json_t *lock, const struct rv_request *q, const struct rv_config_runtime *runtime, char ret[RV_LOCK_FAULT_SIZE])
+const char *rv_lock_find_fault(const json_t *lock, const struct rv_request *q, const struct rv_config_runtime *runtime,
+        char ret[RV_LOCK_FAULT_SIZE])
 {
         const char *language = rv_json_get_string(lock, "language", ""), *is_for = rv_json_get_string(json_object_get(lock, "runtime"), "version", "");
         char release[RV_RUNTIME_RELEASE_SIZE];

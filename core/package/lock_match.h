@@ -20,5 +20,5 @@
  * Ownership: the caller's memory
  * Return:    @ret, the end of a sentence; NULL: it is one
  */
-const char *rv_lock_find_fault(
-        const json_t *lock, const struct rv_request *q, const struct rv_config_runtime *runtime, char ret[RV_LOCK_FAULT_SIZE]);
+const char *rv_lock_find_fault(const json_t *lock, const struct rv_request *q, const struct rv_config_runtime *runtime,
+        char ret[RV_LOCK_FAULT_SIZE]);

@@ -14,7 +14,8 @@
 
 /* ---- A page that is none ---- */
 
-static json_t *pack_status(const struct rv_registry *r, const char *name, const char *status, const char *text, int http_status)
+static json_t *pack_status(
+        const struct rv_registry *r, const char *name, const char *status, const char *text, int http_status)
 {
         return json_pack("{s:s, s:s, s:s, s:s, s:i, s:{}}", "name", name, "language", rv_language_name(r->language), "status", status, "text",
                          text, "http_status", http_status, "versions");
@@ -140,8 +141,8 @@ static int prepare(const struct rv_metadata_source *src, const char *index, cons
 }
 
 /* At most AT_ONCE of them. */
-static int ask(const struct rv_metadata_source *src, const char *index, const char *const *names, size_t n, json_t *pages,
-        struct rv_error *err)
+static int ask(const struct rv_metadata_source *src, const char *index, const char *const *names, size_t n,
+        json_t *pages, struct rv_error *err)
 {
         struct rv_fetch_item items[AT_ONCE] = { 0 };
         _cleanup_(rv_arena_fini) struct rv_arena arena = { 0 };
@@ -166,8 +167,8 @@ static int ask(const struct rv_metadata_source *src, const char *index, const ch
         return r < 0 ? rv_error_set(err, rv_trace(r), "cannot read what the registry says: %s", strerror(-r)) : 0;
 }
 
-static int ask_all(const struct rv_metadata_source *src, const char *index, const char *const *names, size_t n, json_t *pages,
-        struct rv_error *err)
+static int ask_all(const struct rv_metadata_source *src, const char *index, const char *const *names, size_t n,
+        json_t *pages, struct rv_error *err)
 {
         int r = 0;
 
@@ -203,7 +204,8 @@ static bool is_name(enum rv_language language, const char *name)
 }
 
 /* pip looks in all of its indexes; where one has the package, the next are not asked. */
-static int ask_further(const struct rv_metadata_source *src, const char **names, size_t n, json_t *pages, struct rv_error *err)
+static int ask_further(
+        const struct rv_metadata_source *src, const char **names, size_t n, json_t *pages, struct rv_error *err)
 {
         _cleanup_(rv_freep) char *list = src->registry->extra_index ? strdup(src->registry->extra_index) : NULL;
         char *rest = list;
@@ -223,7 +225,8 @@ static int ask_further(const struct rv_metadata_source *src, const char **names,
         return rv_trace(r);
 }
 
-int rv_metadata_get(const struct rv_metadata_source *src, const char *const *names, size_t n, json_t **ret_pages, struct rv_error *err)
+int rv_metadata_get(const struct rv_metadata_source *src, const char *const *names, size_t n, json_t **ret_pages,
+        struct rv_error *err)
 {
         _cleanup_(rv_json_unrefp) json_t *pages = json_object();
         _cleanup_(rv_freep) const char **asked = calloc(n + 1, sizeof(*asked));
@@ -233,8 +236,9 @@ int rv_metadata_get(const struct rv_metadata_source *src, const char *const *nam
         if (!pages || !asked)
                 return rv_error_set(err, rv_raise(-ENOMEM), "out of memory for %zu pages of the registry", n);
         if (!src->registry->index)
-                return rv_error_set(err, rv_raise(-EINVAL), "no registry of %s packages is known: set registries.%s.index in the configuration",
-                                    rv_language_name(src->registry->language), rv_language_name(src->registry->language));
+                return rv_error_set(err, rv_raise(-EINVAL),
+                        "no registry of %s packages is known: set registries.%s.index in the configuration",
+                        rv_language_name(src->registry->language), rv_language_name(src->registry->language));
         for (size_t i = 0; i < n; i++) {
                 json_t *page;
 

@@ -48,7 +48,8 @@ struct rv_metadata_source {
  * Return:    0: there is a page for each, whatever its status; -EINVAL a name is none, or the registry has no index;
  *            -ECANCELED; -ENOMEM; -errno: the helper failed
  */
-int rv_metadata_get(const struct rv_metadata_source *src, const char *const *names, size_t n, json_t **ret_pages, struct rv_error *err);
+int rv_metadata_get(const struct rv_metadata_source *src, const char *const *names, size_t n, json_t **ret_pages,
+        struct rv_error *err);
 
 #define RV_METADATA_E_HOST 1
 
@@ -65,8 +66,8 @@ int rv_metadata_get(const struct rv_metadata_source *src, const char *const *nam
  * Ownership: borrows the source
  * Return:    0; RV_METADATA_E_HOST the registry has no such host: nothing is changed; -EINVAL it is no address; -ENOMEM
  */
-int rv_metadata_request(const struct rv_metadata_source *src, const json_t *page, const char *url, struct rv_arena *arena,
-        struct rv_fetch_request *q);
+int rv_metadata_request(const struct rv_metadata_source *src, const json_t *page, const char *url,
+        struct rv_arena *arena, struct rv_fetch_request *q);
 
 /** rv_metadata_version() - a page's entry of a version in whatever spelling. Context: any. Ownership: borrowed from @page. Return: it, or NULL */
 json_t *rv_metadata_version(const json_t *page, const char *version);

@@ -62,7 +62,8 @@ json_t *rv_metadata_cache_get(const struct rv_metadata_source *src, const char *
                 return NULL;
         name_file(src, name, file);
         if (!is_young(src->cache_dir_fd, file, src->cache_ttl_ms) ||
-            rv_read_file_at(src->cache_dir_fd, file, PAGE_BYTES_MAX, &text) < 0 || text.size < 66 || text.data[64] != '\n')
+                rv_read_file_at(src->cache_dir_fd, file, PAGE_BYTES_MAX, &text) < 0 || text.size < 66 ||
+                text.data[64] != '\n')
                 return NULL;
         json = text.data + 65;
         rv_sha256_hex(json, text.size - 65, digest);
@@ -128,7 +129,8 @@ static size_t list(int dir_fd, struct kept **ret)
         while ((entry = readdir(dir)) != NULL) {
                 struct stat st;
 
-                if (*entry->d_name == '.' || fstatat(dir_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
+                if (*entry->d_name == '.' || fstatat(dir_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+                        !S_ISREG(st.st_mode))
                         continue;
                 if (n == capacity) {
                         struct kept *more = reallocarray(*ret, capacity + 256, sizeof(**ret));

@@ -28,7 +28,8 @@ json_t *rv_metadata_version(const json_t *page, const char *version)
                 return entry;
         /* 1.0 and 1.0.0 are one version. */
         json_object_foreach((json_t *)versions, other, entry)
-                if (rv_version_parse(wanted.order, other, strlen(other), &v) == 0 && rv_version_compare(&v, &wanted) == 0)
+                if (rv_version_parse(wanted.order, other, strlen(other), &v) == 0 &&
+                        rv_version_compare(&v, &wanted) == 0)
                         return entry;
         return NULL;
 }

@@ -58,7 +58,8 @@ static bool page_names(const json_t *page, const char *host, uint16_t port)
         return false;
 }
 
-static int set_resolve(const struct rv_config *config, const char *host, uint16_t port, struct rv_arena *arena, struct rv_fetch_request *q)
+static int set_resolve(const struct rv_config *config, const char *host, uint16_t port, struct rv_arena *arena,
+        struct rv_fetch_request *q)
 {
         char text[RV_DOMAIN_SIZE + 64];
         const char **list;
@@ -99,8 +100,8 @@ static uint64_t time_left_ms(const struct rv_metadata_source *src)
         return src->deadline_us > now ? RV_MIN((src->deadline_us - now) / 1000 + 1, (uint64_t)RV_METADATA_PAGE_MS) : 1;
 }
 
-int rv_metadata_request(const struct rv_metadata_source *src, const json_t *page, const char *url, struct rv_arena *arena,
-        struct rv_fetch_request *q)
+int rv_metadata_request(const struct rv_metadata_source *src, const json_t *page, const char *url,
+        struct rv_arena *arena, struct rv_fetch_request *q)
 {
         const struct rv_registry *registry = src->registry;
         const struct rv_registry_host *known;

@@ -21,7 +21,8 @@ static void find_interpreter(const struct rv_config_runtime *runtime, enum rv_la
         snprintf(ret, PATH_MAX, "%s", real ? real : path);
 }
 
-void rv_runtime_identity(const struct rv_config_runtime *runtime, enum rv_language language, const char *digest, char ret[RV_SHA256_HEX_SIZE])
+void rv_runtime_identity(const struct rv_config_runtime *runtime, enum rv_language language, const char *digest,
+        char ret[RV_SHA256_HEX_SIZE])
 {
         char interpreter[PATH_MAX] = "", text[2 * PATH_MAX];
         struct utsname host = { 0 };

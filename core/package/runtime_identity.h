@@ -20,7 +20,8 @@
  * Ownership: the caller's memory
  * Return:    none
  */
-void rv_runtime_identity(const struct rv_config_runtime *runtime, enum rv_language language, const char *digest, char ret[RV_SHA256_HEX_SIZE]);
+void rv_runtime_identity(const struct rv_config_runtime *runtime, enum rv_language language, const char *digest,
+        char ret[RV_SHA256_HEX_SIZE]);
 
 #define RV_RUNTIME_RELEASE_SIZE 16
 /** rv_runtime_release() - Python's release, "3.11"; "" if the interpreter's name does not tell. Context: may block on the disk. Ownership: the caller's memory. Return: none */

@@ -62,7 +62,8 @@ static bool is_equal(const struct rv_version *v, const struct rv_version *wanted
 }
 
 /* `===` aside. */
-static bool clause_has(const char *operator, const struct rv_version *v, const struct rv_version *wanted, bool is_prefix)
+static bool clause_has(
+        const char *operator, const struct rv_version * v, const struct rv_version *wanted, bool is_prefix)
 {
         struct rv_version public = without_local(v);
 
@@ -76,8 +77,8 @@ static bool clause_has(const char *operator, const struct rv_version *v, const s
         return rv_version_compare(&public, wanted) >= 0 && is_same_prefix(v, wanted, wanted->n_segments - 1);
 }
 
-static int take_clause(const char *constraint, const struct rv_pep440_clause *c, const char *text, const struct rv_version *v,
-        bool *names_pre)
+static int take_clause(const char *constraint, const struct rv_pep440_clause *c, const char *text,
+        const struct rv_version *v, bool *names_pre)
 {
         const char *version = constraint + c->version_at;
         size_t n = c->version_bytes;
@@ -123,8 +124,8 @@ int rv__constraint_pep440(const char *constraint, const char *text, const struct
 
 int rv_constraint_has(const char *constraint, const char *text, const struct rv_version *version)
 {
-        return version->order == RV_VERSION_SEMVER ? rv__constraint_npm(constraint, version) :
-                                                     rv__constraint_pep440(constraint, text, version);
+        return version->order == RV_VERSION_SEMVER ? rv__constraint_npm(constraint, version)
+                                                   : rv__constraint_pep440(constraint, text, version);
 }
 
 /* ---- The normal form ---- */

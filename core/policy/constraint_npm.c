@@ -41,11 +41,11 @@ enum comparison { BELOW, BELOW_EQUAL, EQUAL, ABOVE_EQUAL, ABOVE };
 static void add(struct test *t, enum comparison comparison, struct number3 bound)
 {
         int r = compare(t->v, &bound);
-        bool holds = comparison == BELOW       ? r < 0 :
-                     comparison == BELOW_EQUAL ? r <= 0 :
-                     comparison == EQUAL       ? r == 0 :
-                     comparison == ABOVE_EQUAL ? r >= 0 :
-                                                 r > 0;
+        bool holds = comparison == BELOW    ? r < 0
+                : comparison == BELOW_EQUAL ? r <= 0
+                : comparison == EQUAL       ? r == 0
+                : comparison == ABOVE_EQUAL ? r >= 0
+                                            : r > 0;
 
         t->has_all = t->has_all && holds;
         if (bound.pre.n && memcmp(t->v->n, bound.n, sizeof(bound.n)) == 0)
@@ -191,7 +191,8 @@ static bool take_number(struct rv_version_span s, uint64_t *ret)
         uint64_t value = 0;
 
         for (size_t i = 0; i < s.n; i++)
-                if (__builtin_mul_overflow(value, 10u, &value) || __builtin_add_overflow(value, (uint64_t)(s.text[i] - '0'), &value))
+                if (__builtin_mul_overflow(value, 10u, &value) ||
+                        __builtin_add_overflow(value, (uint64_t)(s.text[i] - '0'), &value))
                         return false;
         *ret = value;
         return true;

@@ -23,7 +23,8 @@ static int make_facts(struct rv_run *run)
 
         if (!run->packages.requested_facts)
                 run->packages.requested_facts = json_incref(run->facts);
-        r = rv_facts_resolve(run->packages.requested_facts, run->packages.lock, (int64_t)(rv_now_us() / 1000000), &facts);
+        r = rv_facts_resolve(
+                run->packages.requested_facts, run->packages.lock, (int64_t)(rv_now_us() / 1000000), &facts);
         if (r < 0)
                 return rv_trace(r);
         json_decref(run->facts);

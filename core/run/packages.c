@@ -16,8 +16,9 @@
 
 void rv__packages_init(struct rv_run *run)
 {
-        run->packages = (struct rv_run_packages){ .claim_fd = -EBADF, .use_fd = -EBADF, .artifacts_fd = -EBADF, .result_fd = -EBADF,
-                .frames_fd = -EBADF };
+        run->packages = (struct rv_run_packages){
+                .claim_fd = -EBADF, .use_fd = -EBADF, .artifacts_fd = -EBADF, .result_fd = -EBADF, .frames_fd = -EBADF
+        };
 }
 
 /* ---- What is held while others wait ---- */
@@ -53,7 +54,8 @@ int rv__packages_open_artifacts(struct rv_run *run, struct rv_error *err)
                 return rv_trace(r);
         rv_store_artifact_name(run->core->store, p->artifacts_name);
         if (mkdirat(dir_fd, p->artifacts_name, 0755) < 0 ||
-                (p->artifacts_fd = openat(dir_fd, p->artifacts_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0) {
+                (p->artifacts_fd = openat(dir_fd, p->artifacts_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) <
+                        0) {
                 r = -errno;
                 return rv_error_set(err, rv_raise(r), "cannot make a directory for what is downloaded: %s", strerror(-r));
         }
@@ -87,7 +89,9 @@ void rv__packages_begin(struct rv_run *run, uint64_t budget_ms)
 
 enum rv_step rv__packages_wait(struct rv_run *run, uint64_t ms)
 {
-        uint64_t now_us = rv_boot_us(), left_ms = run->packages.deadline_us > now_us ? (run->packages.deadline_us - now_us) / 1000 + 1 : POLL_MS;
+        uint64_t now_us = rv_boot_us(),
+                 left_ms = run->packages.deadline_us > now_us ? (run->packages.deadline_us - now_us) / 1000 + 1
+                                                              : POLL_MS;
 
         if (rv__run_set_timer(run, RV_MIN(ms, left_ms), on_time) < 0)
                 rv__packages_stop(run, RV_STOP_SHUTDOWN);

@@ -156,8 +156,13 @@ int rv__packages_build(struct rv_run *run, enum rv_layer_action action, int job_
         p->result_fd = result[0];
         p->is_building = true;
         r = run->core->layer(run->core->layer_arg,
-                &(struct rv_layer_task){ .action = action, .run_id = run->run_id, .digest = p->digest, .job_fd = job_fd, .result_fd = result[1],
-                        .artifacts_fd = p->artifacts_fd, .lock_fd = lock_fd },
+                &(struct rv_layer_task){ .action = action,
+                        .run_id = run->run_id,
+                        .digest = p->digest,
+                        .job_fd = job_fd,
+                        .result_fd = result[1],
+                        .artifacts_fd = p->artifacts_fd,
+                        .lock_fd = lock_fd },
                 on_built, run, &p->build_id);
         rv_close(result[1]);
         if (r < 0)
@@ -193,7 +198,8 @@ static enum rv_step look_at_build(struct rv_run *run)
 
         if (!p->build_errno)
                 return RV_STEP_NEXT;
-        if (rv_read_fd(p->result_fd, RESULT_BYTES_MAX, &text) == 0 && text.size && rv_json_read(text.data, text.size, 16, &result, NULL) == 0)
+        if (rv_read_fd(p->result_fd, RESULT_BYTES_MAX, &text) == 0 && text.size &&
+                rv_json_read(text.data, text.size, 16, &result, NULL) == 0)
                 fault = json_object_get(result, "fault");
         if (fault && rv_acquire_fault(fault, NULL, &f) == RV_ACQUIRE_E_FAILED)
                 return refuse(run, &f);

@@ -55,7 +55,8 @@ static int make_key(struct rv_run *run, const struct rv_registry *registry)
         _cleanup_(rv_json_unrefp) json_t *key = NULL;
 
         rv_registry_fingerprint(registry, fingerprint);
-        rv_runtime_identity(rv_config_runtime(run->core->config, run->tenant->runtime), run->request->language, run->core->runtime_digest, runtime);
+        rv_runtime_identity(rv_config_runtime(run->core->config, run->tenant->runtime), run->request->language,
+                run->core->runtime_digest, runtime);
         key = json_pack("{s:s, s:o, s:O, s:s, s:s, s:s}", "language", rv_language_name(run->request->language), "packages", make_requested(run),
                         "obligations", p->obligations, "registry", fingerprint, "runtime", runtime, "resolver", run->core->config->packages.resolver);
         return key ? rv_trace(rv_json_canonical_sha256(key, p->key)) : rv_raise(-ENOMEM);
@@ -98,7 +99,8 @@ static enum rv_step use_given(struct rv_run *run)
 {
         struct rv_package_failure f = { .code = RV_PACKAGE_UNAVAILABLE, .cause = "conflict" };
         char text[RV_LOCK_FAULT_SIZE];
-        const char *why = rv_lock_find_fault(run->input.lock, run->request, rv_config_runtime(run->core->config, run->tenant->runtime), text);
+        const char *why = rv_lock_find_fault(
+                run->input.lock, run->request, rv_config_runtime(run->core->config, run->tenant->runtime), text);
 
         if (why) {
                 snprintf(f.message, sizeof(f.message), "the lock that was given cannot be used: %s; make another (reeve package lock)", why);

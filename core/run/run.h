@@ -53,8 +53,8 @@ struct rv_core {
         int (*work)(void *work_arg, void (*fn)(void *arg), void (*done)(void *arg), void *arg);
         void *work_arg;
         /* One event comes by cb, unless this fails: RV_SPAWN_LOST, or any other with fault_errno and fault_text. 0 or -errno. */
-        int (*layer)(void *layer_arg, const struct rv_layer_task *task, void (*cb)(void *arg, const struct rv_spawn_event *event), void *arg,
-                uint64_t *ret_id);
+        int (*layer)(void *layer_arg, const struct rv_layer_task *task,
+                void (*cb)(void *arg, const struct rv_spawn_event *event), void *arg, uint64_t *ret_id);
         void (*layer_stop)(void *layer_arg, uint64_t id);
         void *layer_arg;
         const char *runtime_digest;       /* "sha256:…" of @runtime, where it is an image; else the configuration's counts */

@@ -78,8 +78,8 @@ static json_t *diagnose(const struct rv_metadata_source *src, const json_t *job)
         json_array_foreach(json_object_get(job, "packages"), i, text) {
                 const char *s = json_string_value(text);
 
-                r = src->registry->language == RV_LANGUAGE_PYTHON ? rv_pyreq_parse(s, strlen(s), &packages[i], &fault) :
-                                                                    rv_npmreq_parse(s, strlen(s), &packages[i], &fault);
+                r = src->registry->language == RV_LANGUAGE_PYTHON ? rv_pyreq_parse(s, strlen(s), &packages[i], &fault)
+                                                                  : rv_npmreq_parse(s, strlen(s), &packages[i], &fault);
                 if (r)
                         break;
                 t.n_packages++;
@@ -115,8 +115,12 @@ static int answer(const json_t *job, const char *helper, const char *cache)
                 fprintf(stderr, "the registry of a test has to be at a loopback address, not %s\n", registry->index ? registry->index : "(none)");
                 return 2;
         }
-        src = (struct rv_metadata_source){ .registry = registry, .config = config, .helper_fd = helper_fd, .cache_dir_fd = cache_fd,
-                .stop = json_object_get(job, "stop") ? &stop : NULL, .deadline_us = rv_boot_us() + number(job, "deadline_ms", 10000) * 1000,
+        src = (struct rv_metadata_source){ .registry = registry,
+                .config = config,
+                .helper_fd = helper_fd,
+                .cache_dir_fd = cache_fd,
+                .stop = json_object_get(job, "stop") ? &stop : NULL,
+                .deadline_us = rv_boot_us() + number(job, "deadline_ms", 10000) * 1000,
                 .cache_ttl_ms = number(job, "ttl_ms", 0) };
         result = json_object_get(job, "names") ? get(&src, job) : diagnose(&src, job);
         return result && json_dumpf(result, stdout, JSON_COMPACT) == 0 ? 0 : 2;
@@ -128,7 +132,8 @@ int main(int argc, char **argv)
         _cleanup_(rv_json_unrefp) json_t *job = NULL;
         struct rv_error err = { 0 };
 
-        if (argc != 3 || rv_read_fd(STDIN_FILENO, (size_t)16 << 20, &text) < 0 || rv_json_read(text.data, text.size, 32, &job, &err) < 0) {
+        if (argc != 3 || rv_read_fd(STDIN_FILENO, (size_t)16 << 20, &text) < 0 ||
+                rv_json_read(text.data, text.size, 32, &job, &err) < 0) {
                 fprintf(stderr, "usage: ask HELPER CACHE: %s\n", err.message);
                 return 2;
         }

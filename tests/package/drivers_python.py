@@ -6,7 +6,7 @@
 import atexit, json, os, shutil, subprocess, sys, tempfile, unittest.mock
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import DRIVERS, PYTHON, Registry, check, end, is_well_formed, load, options, pip_packages, read_closure, registry_socket, run, uv_path
+from harness import DRIVERS, PYTHON, Registry, check, end, is_well_formed, load, options, pip_packages, read_closure, registry, registry_socket, run, sha256, uv_path
 
 T2020, T2023 = "2020-01-01T00:00:00.000000Z", "2023-06-01T12:00:00.000000Z"
 PACKAGES = pip_packages(
@@ -106,6 +106,22 @@ def rows(tool, job, interpreter):
                 read_closure(f"{tool} {name}", "python", packages, a)
 
 
+def ours(tool, job):
+    """A wheel that reeve built lies beside the index; one that lies elsewhere on the disk does not count."""
+    with Registry("pypi", PACKAGES) as r, tempfile.TemporaryDirectory(prefix="reeve-driver-") as place:
+        file, data = registry.wheel({"name": "made", "version": "1.0", "requires": ["lib<1.1"]})
+        with open(os.path.join(place, file), "wb") as f:
+            f.write(data)
+        a, _ = run("resolve.py", {"packages": ["made>=0"], **job, "wheels": [os.path.join(place, file)]}, {"PIP_INDEX_URL": r.url})
+        found = {p["name"]: p for p in a["packages"]}
+        check(f"{tool} a wheel of ours", set(found) == {"made", "lib"} and found["made"]["url"] == "" and found["made"]["sha256"] == sha256(data) and found["lib"]["url"], a)
+        read_closure(f"{tool} a wheel of ours", "python", ["made>=0"], a)
+        a, _ = run("resolve.py", {"packages": ["made>=0"], **job}, {"PIP_INDEX_URL": r.url, "PIP_FIND_LINKS": place, "UV_FIND_LINKS": place})
+        check(f"{tool} a wheel of somebody's", not a["ok"] and a["code"] == "EURL", a)
+        a, _ = run("resolve.py", {"packages": ["made>=0"], **job, "wheels": ["made.whl"]}, {"PIP_INDEX_URL": r.url})
+        check(f"{tool} a wheel without a place", a["code"] == "EJOB", a)
+
+
 def trouble(tool, job):
     """A registry that is none, or not there."""
     for name, members in (("5xx", {"status": 503}), ("403", {"status": 403}), ("a sign-in page", {"garbage": True})):
@@ -161,14 +177,19 @@ def older_toml():
         check("no reader", driver.toml_reader() is None)
 
 
-TAGS = """
+TAGS = '''
 import importlib.util, inspect, json, sys
 spec = importlib.util.spec_from_file_location("driver", sys.argv[1])
 d = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(d)
 from pip._vendor.packaging import tags, _manylinux, _musllinux
 from pip._internal.utils.compatibility_tags import get_supported
-def flat(ts): return [[t.interpreter, t.abi, t.platform] for t in ts]
+def flat(ts):
+    """As lists; of each interpreter and ABI the plain `linux_*` first, which older ones have last."""
+    groups = {}
+    for t in ts:
+        groups.setdefault((t.interpreter, t.abi, t.platform == "any"), []).append([t.interpreter, t.abi, t.platform])
+    return [t for g in groups.values() for t in sorted(g, key=lambda t: not t[2].startswith("linux_"))]
 def ours(*a, **k): return [list(t) for t in d.tags(*a, **k)]
 out = {"here": [ours(*d.libc(), d.architecture()), flat(get_supported())]}
 known = {tuple(t) for t in flat(tags.sys_tags())}
@@ -189,10 +210,11 @@ for kind, f, minors in (("glibc", manylinux, (17, 31, 36, 41)), ("musl", musllin
             places = f(minor, arch)
             for v in ((3, 9), (3, 11), (3, 13)):
                 cp = "cp3%d" % v[1]
+                places = ["linux_" + arch] + [p for p in places if not p.startswith("linux_")]
                 theirs = flat(tags.cpython_tags(v, [cp], places)) + flat(tags.compatible_tags(v, cp, places))
                 out["%s 2.%d %s %s" % (kind, minor, arch, cp)] = [ours(kind, minor, arch, v, ""), theirs]
 print(json.dumps(out))
-"""
+'''
 
 
 def tag_lists(interpreter):
@@ -209,11 +231,13 @@ def main():
         rows("pip", {"tool": "pip"}, interpreter)
         tag_lists(interpreter)
     trouble("pip", {"tool": "pip"})
+    ours("pip", {"tool": "pip"})
     hygiene()
     older_toml()
     if uv_path():
         rows("uv", {"tool": "uv", "uv": uv_path()}, PYTHON)
         trouble("uv", {"tool": "uv", "uv": uv_path()})
+        ours("uv", {"tool": "uv", "uv": uv_path()})
     else:
         print("uv was not tested: REEVE_UV names none")
     end("drivers_python")

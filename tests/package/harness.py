@@ -1,5 +1,5 @@
 """What the tests of the drivers share: registries on loopback, a driver run outside of a sandbox, checks that are counted."""
-import importlib.util, json, os, subprocess, sys, tempfile
+import hashlib, importlib.util, json, os, subprocess, sys, tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
@@ -118,6 +118,10 @@ def read_closure(name, language, packages, answer, is_taken=True):
     got = json.loads(p.stdout)
     check(f"{name}: read as what it is", got["r"] == 0 if answer["ok"] and is_taken else got["r"] == 2 or (got["r"] == 1 and not is_taken), {**got, "paths": 0})
     return got
+
+
+def sha256(data):
+    return hashlib.sha256(data).hexdigest()
 
 
 def uv_path():

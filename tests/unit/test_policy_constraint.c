@@ -152,7 +152,8 @@ static void normal_forms(void **state)
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(pep440), cmocka_unit_test(npm), cmocka_unit_test(normal_forms) };
+        const struct CMUnitTest tests[] = { cmocka_unit_test(pep440), cmocka_unit_test(npm),
+                cmocka_unit_test(normal_forms) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,12 +14,20 @@ static int do_work(void *work_arg, void (*fn)(void *arg), void (*done)(void *arg
         return rv_loop_work(&s->loop, fn, done, arg);
 }
 
-static int do_layer(void *layer_arg, const struct rv_layer_task *task, void (*cb)(void *arg, const struct rv_spawn_event *event), void *arg, uint64_t *ret_id)
+static int do_layer(void *layer_arg, const struct rv_layer_task *task,
+        void (*cb)(void *arg, const struct rv_spawn_event *event), void *arg, uint64_t *ret_id)
 {
-        static const uint32_t kinds[] = { [RV_LAYER_BUILD] = RV_SPAWN_REQUEST_BUILD, [RV_LAYER_COMPILED] = RV_SPAWN_REQUEST_COMPILED, [RV_LAYER_REMOVE] = RV_SPAWN_REQUEST_REMOVE };
+        static const uint32_t kinds[] = { [RV_LAYER_BUILD] = RV_SPAWN_REQUEST_BUILD,
+                [RV_LAYER_COMPILED] = RV_SPAWN_REQUEST_COMPILED,
+                [RV_LAYER_REMOVE] = RV_SPAWN_REQUEST_REMOVE };
         struct session *s = layer_arg;
-        const struct rv_spawn_layer layer = { .kind = kinds[task->action], .run_id = task->run_id, .digest = task->digest, .job_fd = task->job_fd,
-                .result_fd = task->result_fd, .artifacts_fd = task->artifacts_fd, .lock_fd = task->lock_fd >= 0 ? task->lock_fd : task->job_fd };
+        const struct rv_spawn_layer layer = { .kind = kinds[task->action],
+                .run_id = task->run_id,
+                .digest = task->digest,
+                .job_fd = task->job_fd,
+                .result_fd = task->result_fd,
+                .artifacts_fd = task->artifacts_fd,
+                .lock_fd = task->lock_fd >= 0 ? task->lock_fd : task->job_fd };
 
         return rv_spawn_client_layer(s->loop.spawn_client, &layer, cb, arg, ret_id);
 }

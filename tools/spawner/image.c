@@ -78,8 +78,9 @@ static int open_image(const struct rv_config_runtime *rt, int *ret_fd, const str
 /* What a memory says of the file before the digest. */
 static void identify(const struct stat *st, char ret[256])
 {
-        snprintf(ret, 256, "%u:%u %llu %lld %lld.%09ld %lld.%09ld ", major(st->st_dev), minor(st->st_dev), (unsigned long long)st->st_ino,
-                 (long long)st->st_size, (long long)st->st_mtim.tv_sec, st->st_mtim.tv_nsec, (long long)st->st_ctim.tv_sec, st->st_ctim.tv_nsec);
+        snprintf(ret, 256, "%u:%u %llu %lld %lld.%09ld %lld.%09ld ", major(st->st_dev), minor(st->st_dev),
+                (unsigned long long)st->st_ino, (long long)st->st_size, (long long)st->st_mtim.tv_sec,
+                st->st_mtim.tv_nsec, (long long)st->st_ctim.tv_sec, st->st_ctim.tv_nsec);
 }
 
 static void name_memory(const struct stat *st, char ret[64])
@@ -147,7 +148,8 @@ static int make_digest(const struct rv_config_runtime *rt, int fd, char ret[RV_T
                 snprintf(why, sizeof(why), "cannot be read: %s", strerror(-r));
                 return fail(rt, err, r, why, "build it again (`reeve runtime build`)");
         }
-        if (fstat(fd, &after) == 0 && before.st_ctim.tv_sec == after.st_ctim.tv_sec && before.st_ctim.tv_nsec == after.st_ctim.tv_nsec)
+        if (fstat(fd, &after) == 0 && before.st_ctim.tv_sec == after.st_ctim.tv_sec &&
+                before.st_ctim.tv_nsec == after.st_ctim.tv_nsec)
                 remember(memory_fd, &before, ret);
         return 0;
 }
@@ -261,8 +263,8 @@ static int fail_mount(const struct rv_config_runtime *rt, const struct format *f
         return fail(rt, err, r, why, r == -EPERM ? "reeve needs CAP_SYS_ADMIN; or use a directory (runtimes.*.root)" : "check it (`reeve runtime verify`) or build it again");
 }
 
-int image_mount(
-        const struct rv_config_runtime *rt, struct image_namespace *ns, char ret_place[IMAGE_PLACE_SIZE], struct rv_error *err)
+int image_mount(const struct rv_config_runtime *rt, struct image_namespace *ns, char ret_place[IMAGE_PLACE_SIZE],
+        struct rv_error *err)
 {
         char digest[RV_TREE_DIGEST_SIZE], place[IMAGE_PLACE_SIZE];
         _cleanup_(rv_closep) int fd = -EBADF;

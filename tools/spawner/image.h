@@ -46,5 +46,5 @@ struct image_namespace {
  * Ownership: the mount is the process's, for ever
  * Return:    0; as image_digest(); -ENODEV this kernel has no such file system; -errno; with @err
  */
-int image_mount(
-        const struct rv_config_runtime *rt, struct image_namespace *ns, char ret_place[IMAGE_PLACE_SIZE], struct rv_error *err);
+int image_mount(const struct rv_config_runtime *rt, struct image_namespace *ns, char ret_place[IMAGE_PLACE_SIZE],
+        struct rv_error *err);

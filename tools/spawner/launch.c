@@ -130,9 +130,10 @@ static int start_child(struct spawner *s, struct run *run)
 {
         struct clone_args args = { .flags = RUN_NAMESPACES | CLONE_PIDFD, .exit_signal = SIGCHLD };
         _cleanup_(rv_freep) char *layers = NULL;
-        struct ns_child child = {
-                .cgroup = &run->cgroup, .runtime = run->runtime, .has_own_uid = run->uids.lock_fd >= 0, .layers_fd = -EBADF
-        };
+        struct ns_child child = { .cgroup = &run->cgroup,
+                .runtime = run->runtime,
+                .has_own_uid = run->uids.lock_fd >= 0,
+                .layers_fd = -EBADF };
         struct ns_message proceed = { .kind = NS_PROCEED };
         int pair[2], r;
         long pid;
@@ -275,9 +276,11 @@ static struct run *take_run(struct spawner *s, const struct rv_runtime *runtime,
 
 static int assign(struct run *run, const struct rv_spawn_request *q, const int fds[RV_SPAWN_FD_MAX_])
 {
-        struct ns_message m = {
-                .kind = NS_ASSIGN, .language = q->language, .memory_mib = q->memory_mib, .network = q->network, .is_resolver = q->is_resolver
-        };
+        struct ns_message m = { .kind = NS_ASSIGN,
+                .language = q->language,
+                .memory_mib = q->memory_mib,
+                .network = q->network,
+                .is_resolver = q->is_resolver };
         int r;
 
         memcpy(m.layer, q->layer, sizeof(m.layer));

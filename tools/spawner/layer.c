@@ -62,7 +62,9 @@ bool layers_show(const struct spawner *s, char **ret_path, int *ret_fd)
 
 static void report(struct spawner *s, uint64_t id, int e, const char *text)
 {
-        struct rv_spawn_event event = { .struct_size = sizeof(event), .kind = RV_SPAWN_LAYER, .fault_errno = e < 0 ? -e : e };
+        struct rv_spawn_event event = {
+                .struct_size = sizeof(event), .kind = RV_SPAWN_LAYER, .fault_errno = e < 0 ? -e : e
+        };
 
         rv_text_copy(event.fault_text, sizeof(event.fault_text), text);
         spawner_report(s, id, &event, NULL, 0);
@@ -199,7 +201,8 @@ static int open_tree_of(const struct spawner *s, const char *digest, int *ret_fd
         return 0;
 }
 
-static int start(struct spawner *s, struct layer_job *job, const int given[RV_SPAWN_LAYER_FD_MAX_], struct rv_error *err)
+static int start(
+        struct spawner *s, struct layer_job *job, const int given[RV_SPAWN_LAYER_FD_MAX_], struct rv_error *err)
 {
         uid_t uid = geteuid() == 0 ? job->uids.program_uid : geteuid();
         _cleanup_(rv_closep) int tree_fd = -EBADF;

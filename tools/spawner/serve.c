@@ -259,9 +259,10 @@ static int serve_runs(struct spawner *s)
 
 int spawner_main(const char *config_file, enum spawner_duty duty, const char *key_file)
 {
-        struct spawner s = {
-                .channel_fd = SPAWNER_CHANNEL_FD, .epoll_fd = -EBADF, .unpack_fd = -EBADF, .gate = { .exe_fd = -EBADF, .pidfd = -EBADF }
-        };
+        struct spawner s = { .channel_fd = SPAWNER_CHANNEL_FD,
+                .epoll_fd = -EBADF,
+                .unpack_fd = -EBADF,
+                .gate = { .exe_fd = -EBADF, .pidfd = -EBADF } };
         struct rv_error err = { 0 };
         int r;
 

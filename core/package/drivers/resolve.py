@@ -128,6 +128,8 @@ def architecture():
 
 
 def platforms(kind, minor, arch):
+    """The plain name first: such a wheel was built for this machine. (Older ones of pip had it last.)"""
+    yield f"linux_{arch}"
     if kind == "glibc":
         for n in range(minor, 4 if arch in ("x86_64", "i686") else 16, -1):
             yield f"manylinux_2_{n}_{arch}"
@@ -136,7 +138,6 @@ def platforms(kind, minor, arch):
     elif kind == "musl":
         for n in range(minor, -1, -1):
             yield f"musllinux_1_{n}_{arch}"
-    yield f"linux_{arch}"
 
 
 def tags(kind, minor, arch, version=sys.version_info[:2], flags=getattr(sys, "abiflags", "")):
@@ -340,6 +341,7 @@ def resolve(job, tool):
     if job.get("language", "python") != "python":
         raise Failure("EJOB", "this resolves Python's packages")
     wanted = [requirement_line(p) for p in job["packages"]]
+    built = {os.path.basename(p) for p in job.get("wheels") or [] if local_folders(job)}
     work = f"{job.get('work_dir') or '/tmp'}/reeve-resolve-{os.getpid()}"
     os.makedirs(work + "/bin", 0o700)
     os.chdir(work)
@@ -348,6 +350,9 @@ def resolve(job, tool):
     if tool["name"] == "uv" and sys.version_info < (3, 11) and not toml_reader():
         tool.update({"name": "pip", "text": "uv's answer cannot be read here (neither tomllib nor pip's tomli is there), so pip was asked"})
     packages = (by_uv if tool["name"] == "uv" else by_pip)(job, work, tool)
+    for p in packages:
+        if not p["url"] and p["file"] not in built:
+            raise Failure("EURL", f"{p['name']} does not come from the registry")
     names = {p["name"] for p in packages}
     absent = sorted({n for n, _ in wanted} - names)
     if absent:
