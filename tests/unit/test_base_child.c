@@ -138,6 +138,57 @@ static void cannot_start(void **state)
         rv_child_fini(&c);
 }
 
+/* Whatever numbers they have here, and with one left out; nothing else of this process is there. */
+static void descriptors_are_handed_on(void **state)
+{
+        static const char *const script = "for i in 3 4 5 6 7 8 9; do [ -e /proc/self/fd/$i ] && readlink /proc/$$/fd/$i || echo none; done 2>/dev/null";
+        int null = open("/dev/null", O_RDONLY | O_CLOEXEC), zero = open("/dev/zero", O_RDONLY | O_CLOEXEC), root = open("/", O_PATH | O_CLOEXEC);
+        const int orders[][4] = { { null, zero, -EBADF, root }, { zero, null, root, zero },
+                { root, root, null, null } };
+        static const char *const said[] = { "/dev/null\n/dev/zero\nnone\n/\nnone\n", "/dev/zero\n/dev/null\n/\n/dev/zero\nnone\n", "/\n/\n/dev/null\n/dev/null\nnone\n" };
+        struct rv_child c = { .out_max = 1000, .n_fds = 4 };
+        struct rv_error err = { 0 };
+        int shell;
+
+        (void)state;
+        for (size_t i = 0; i < RV_N_ELEMENTS(orders); i++) {
+                c.fds = orders[i];
+                assert_int_equal(run_shell(&c, script, NULL), 0);
+                if (!c.out.data || strncmp(c.out.data, said[i], strlen(said[i])) != 0)
+                        fail_msg("%zu: %s", i, c.out.data ? c.out.data : "nothing");
+                rv_child_fini(&c);
+        }
+        /* The program's own descriptor has a number that another is to get. */
+        shell = open("/bin/cat", O_PATH | O_CLOEXEC);
+        c.exe_fd = shell;
+        c.argv = (const char *const[]){ "cat", "/proc/self/comm", NULL };
+        c.deadline_us = rv_boot_us() + 5000000;
+        assert_int_equal(rv_child_run(&c, &err), 0);
+        assert_int_equal(c.status, 0);
+        rv_child_fini(&c);
+        c.n_fds = RV_CHILD_FDS_MAX + 1;
+        assert_int_equal(rv_child_run(&c, &err), -EINVAL);
+        assert_non_null(strstr(err.message, "9 descriptors"));
+        close(null);
+        close(root);
+        close(zero);
+        close(shell);
+}
+
+/* An exec that fails is told of, also where descriptors are handed on. */
+static void cannot_start_with_descriptors(void **state)
+{
+        static const char *const argv[] = { "/no/such/program", NULL };
+        const int fds[] = { 0, 1, 2 };
+        struct rv_child c = {
+                .exe_fd = -EBADF, .argv = argv, .fds = fds, .n_fds = 3, .deadline_us = rv_boot_us() + 5000000
+        };
+
+        (void)state;
+        assert_int_equal(rv_child_run(&c, NULL), -ENOENT);
+        rv_child_fini(&c);
+}
+
 static void by_descriptor(void **state)
 {
         static const char *const argv[] = { "anything", NULL };
@@ -288,6 +339,8 @@ int main(void)
                 cmocka_unit_test(unread_is_told),
                 cmocka_unit_test(cannot_start),
                 cmocka_unit_test(by_descriptor),
+                cmocka_unit_test(descriptors_are_handed_on),
+                cmocka_unit_test(cannot_start_with_descriptors),
                 cmocka_unit_test(signals_are_at_their_defaults),
                 cmocka_unit_test(end_in_words),
                 cmocka_unit_test(third_descriptor),

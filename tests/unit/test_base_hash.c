@@ -40,6 +40,39 @@ static void fips_180_4(void **state)
         }
 }
 
+/* The same source, SHA-384 and SHA-512. */
+static void fips_180_4_large(void **state)
+{
+        static const struct {
+                const char *name, *text, *sha384, *sha512;
+        } rows[] = {
+                { "one block", "abc", "cb00753f45a35e8bb5a03d699ac65007272c32ab0eded1631a8b605a43ff5bed8086072ba1e7cc2358baeca134c825a7",
+                  "ddaf35a193617abacc417349ae20413112e6fa4e89a97ea20a9eeee64b55d39a2192992a274fc1a836ba3c23a3feebbd454d4423643ce80e2a9ac94fa54ca49f" },
+                { "empty", "", "38b060a751ac96384cd9327eb1b1e36a21fdb71114be07434c0cc7bf63f6e1da274edebfe76f65fbd51ad2f14898b95b",
+                  "cf83e1357eefb8bdf1542850d66d8007d620e4050b5715dc83f4a921d36ce9ce47d0d13c5d85f2b0ff8318d2877eec2f63b931bd47417a81a538327af927da3e" },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < RV_N_ELEMENTS(rows); i++) {
+                uint8_t digest[RV_SHA512_SIZE];
+                char hex[RV_SHA512_HEX_SIZE];
+                struct rv_sha512 h;
+
+                rv_sha512_init(&h);
+                rv_sha512_update(&h, rows[i].text, strlen(rows[i].text));
+                rv_sha512_final(&h, digest);
+                rv_hex(digest, RV_SHA512_SIZE, hex);
+                if (strcmp(hex, rows[i].sha512) != 0)
+                        fail_msg("SHA-512, %s: %s", rows[i].name, hex);
+                rv_sha384_init(&h);
+                rv_sha512_update(&h, rows[i].text, strlen(rows[i].text));
+                rv_sha512_final(&h, digest);
+                rv_hex(digest, RV_SHA384_SIZE, hex);
+                if (strcmp(hex, rows[i].sha384) != 0)
+                        fail_msg("SHA-384, %s: %s", rows[i].name, hex);
+        }
+}
+
 static void split_does_not_matter(void **state)
 {
         char text[150], whole[RV_SHA256_HEX_SIZE], hex[RV_SHA256_HEX_SIZE];
@@ -130,6 +163,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(fips_180_4),
+                cmocka_unit_test(fips_180_4_large),
                 cmocka_unit_test(split_does_not_matter),
                 cmocka_unit_test(rfc_4231),
                 cmocka_unit_test(hmac_key_at_block_size),
