@@ -5,7 +5,7 @@
 
 Prints one line per failure and a last line with what was checked. Exit status 1 if any failed.
 """
-import base64, gzip, hashlib, io, os, stat, struct, sys, tarfile, zipfile
+import base64, gzip, hashlib, io, json, os, stat, struct, subprocess, sys, tarfile, time, zipfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from common import Helper, Tarball, Wheel, check, finish, info
@@ -351,6 +351,35 @@ def jobs(helper):
     check("job: no directory", got == 1 and "descriptor 3" in message, (got, message))
     check("no mode", helper.run("look", {})[0] == 2)
 
+def confined(helper, exe):
+    """What it has left while it is at work: held by a result that nobody reads."""
+    one = {"file": "a", "name": "demo", "version": "1.0", "file_name": "demo-1.0-py3-none-any.whl"}
+    helper.put("a", Wheel().data())
+    directory = os.open(helper.artifacts, os.O_RDONLY)
+    p = subprocess.Popen([exe, "scan"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=(directory,), preexec_fn=lambda: os.dup2(directory, 3))
+    p.stdin.write(json.dumps({"language": "python", "artifacts": [one] * 1000}).encode())
+    p.stdin.close()
+    read = lambda: dict(l.split(":\t", 1) for l in open(f"/proc/{p.pid}/status", encoding="ascii").read().splitlines() if ":\t" in l)
+    end = time.monotonic() + 30
+    while time.monotonic() < end and open(f"/proc/{p.pid}/wchan", encoding="ascii").read() not in ("pipe_write", "anon_pipe_write"):
+        time.sleep(0.05)
+        if read()["State"].startswith("S") and read()["Seccomp"].strip() == "2":
+            break
+    status = read()
+    if b"__asan_init" in open(exe, "rb").read():
+        print("skipped: the filter of system calls: a sanitized build has none")
+    else:
+        check("confined: a filter", status["Seccomp"].strip() == "2", status["Seccomp"])
+    check("confined: no new privileges", status["NoNewPrivs"].strip() == "1", status["NoNewPrivs"])
+    check("confined: no capabilities", int(status["CapEff"], 16) == 0 and int(status["CapPrm"], 16) == 0, status["CapEff"])
+    check("confined: one thread", status["Threads"].strip() == "1", status["Threads"])
+    if os.geteuid() == 0:
+        check("confined: nobody", status["Uid"].split() == ["65534"] * 4 and status["Groups"].strip() == "", (status["Uid"], status["Groups"]))
+        fds = sorted(int(n) for n in os.listdir(f"/proc/{p.pid}/fd"))
+        check("confined: descriptors", fds == [0, 1, 2, 3], fds)
+    check("confined: the result", len(json.loads(p.stdout.read())["artifacts"]) == 1000 and p.wait() == 0)
+    os.close(directory)
+
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
@@ -362,6 +391,7 @@ if __name__ == "__main__":
         refused(h, tar_rows())
         good(h)
         jobs(h)
+        confined(h, sys.argv[1])
     finally:
         h.close()
     sys.exit(finish("scan"))
