@@ -113,10 +113,11 @@ def files(s, place):
     check("of what failed nothing is left", os.listdir(d) == [], os.listdir(d))
 
 def file_names(s, place):
-    d = directory(place, "names")
-    os.symlink("/nowhere/at-all", os.path.join(d, "link"))
+    d, elsewhere = directory(place, "names"), directory(place, "elsewhere")
+    os.symlink(os.path.join(elsewhere, "target"), os.path.join(d, "link"))
     with open(os.path.join(d, "there"), "w", encoding="ascii") as f:
         f.write("mine")
+    os.chmod(os.path.join(d, "there"), 0o666)
     for name in ("there", "link"):
         got = many({"url": s.url("/x"), "file": name}, {"url": s.url("/x"), "file": "new"}, place=d)
         check(f"{name} is there already", got["r"] == -17 and name in got["error"], got)
@@ -133,9 +134,19 @@ def file_names(s, place):
     # The helper itself, whatever its client looked at before.
     p = subprocess.run(["/bin/sh", "-c", 'exec "$0" --files 3<"$1"', FETCH, d], input=b"".join(json.dumps({"id": n, "url": s.url("/x"), "file": n}).encode() + b"\n" for n in ("there", "link")), capture_output=True,
                        check=False, timeout=20)
-    check("the helper leaves it alone as well", p.stdout.count(b'"usage"') == 2 and sorted(os.listdir(d)) == ["link", "there"], p)
+    check("the helper leaves it alone as well", p.stdout.count(b'"usage"') == 2 and sorted(os.listdir(d)) == ["link", "there"] and not os.listdir(elsewhere), p)
+    with open(os.path.join(d, "there"), encoding="ascii") as f:
+        check("and as it was", f.read() == "mine")
     p = subprocess.run([FETCH], input=json.dumps({"id": "1", "url": s.url("/x"), "file": "x"}).encode() + b"\n", capture_output=True, check=False, timeout=20)
     check("without --files", b'"usage"' in p.stdout, p)
+
+def at_once(place):
+    """What may be large and goes to files takes no memory, so that it does not wait for room."""
+    with Server(behave) as s:
+        got = many(*[{"url": s.url("/?0.3"), "file": f"f{i}", "max_bytes": 4 << 30} for i in range(16)], place=directory(place, "at-once"))
+        check("16 files at once", all(a["file_bytes"] == 5 for a in got["answers"]) and got["took_ms"] < 2000 and s.n_busy_most > 8, (got, s.n_busy_most))
+        got = many({"url": s.url("/x"), "file": "x", "max_bytes": (4 << 30) + 1}, place=directory(place, "too-much"))
+        check("more than 4 GiB", got["answers"][0]["code"] == "usage", got)
 
 def large(s, place):
     """A body of 600 MiB, more than the helper may have memory: to a file, with both processes as small as ever."""
@@ -212,6 +223,7 @@ def public(s, place):
     got = many(*[{"url": f"http://{h}:{s.port}/p", "is_public_only": True, "timeout_ms": 3000} for h in hosts])
     for host, a in zip(hosts, got["answers"]):
         check(f"{host} is not public", a["code"] == "refused_address" and "not of the public Internet" in a["message"], a)
+    check("none of them was connected to", s.n_connections == 0, s.n_connections)
     # By a name; the request's own `resolve` exempts it, another's does not.
     entry = [f"{name}:{s.port}:127.0.0.1"]
     got = many({"url": s.url("/q", name), "is_public_only": True, "resolve": entry})
@@ -222,6 +234,8 @@ def public(s, place):
     check("nothing of those came", [q.path for q in s.requests[n + 1:]].count("/t") == 0, [q.path for q in s.requests[n:]])
     got = many({"url": s.url("/to?/u", name), "resolve": entry, "is_public_only": True})
     check("redirected, exempt", got["answers"][0]["body"] == "/u", got)
+    connection_that_is_there(s, name, entry)
+    own_address()
     # Through a proxy names are its own business; an address in the URL is not.
     got = one_by_proxy(s, "http://10.1.2.3/x")
     check("an address through a proxy", got == "refused_address", got)
@@ -229,6 +243,33 @@ def public(s, place):
     check("a name through a proxy", got is None, got)
     got = one_by_proxy(s, "https://[fd00::1]/x")
     check("an address through a proxy's tunnel", got == "refused_address", got)
+
+def connection_that_is_there(s, name, entry):
+    """One that was made for a request whose address the operator gave is not for another's."""
+    n = len(s.requests)
+    with subprocess.Popen([FETCH], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as p:
+        def ask(**q):
+            p.stdin.write(json.dumps({"id": "1", "url": s.url("/reuse", name), "is_public_only": True, **q}).encode() + b"\n")
+            p.stdin.flush()
+            answer = json.loads(p.stdout.readline())
+            p.stdout.read(answer.get("bytes", 0))
+            return answer
+        first, before, again, other = ask(resolve=entry), s.n_connections, ask(resolve=entry), ask()
+    check("the connection is used again", first.get("status") == again.get("status") == 200 and s.n_connections == before, (first, again))
+    check("but not for one that has to be public", other.get("error", {}).get("code") == "refused_address" and len(s.requests) == n + 2, other)
+
+def own_address():
+    """An address of public space, but of this host: in a network namespace of its own, with nothing but lo."""
+    script = 'ip link set lo up && ip address add 11.22.33.44/32 dev lo && ip -6 address add 2a00::1/128 dev lo; exec "$0"'
+    lines = b"".join(json.dumps({"id": h, "url": f"http://{h}:1/", "is_public_only": True, "timeout_ms": 2000}).encode() + b"\n" for h in ("11.22.33.44", "[2a00::1]", "11.22.33.45"))
+    mapped = [] if os.geteuid() == 0 else ["--map-current-user", "--keep-caps"]
+    p = subprocess.run(["unshare", "--net", *mapped, "/bin/sh", "-c", script, FETCH], input=lines, capture_output=True, check=False, timeout=20)
+    got = {a["id"]: a["error"] for a in map(json.loads, p.stdout.splitlines())}
+    if len(got) != 3:
+        print(f"left out: addresses of the host itself ({p.stderr.decode().strip()[:200]})")
+        return
+    check("the host's own", all(got[h]["code"] == "refused_address" and "(own)" in got[h]["message"] for h in ("11.22.33.44", "[2a00::1]")), got)
+    check("not its own", got["11.22.33.45"]["code"] == "unreachable", got)
 
 def one_by_proxy(s, url):
     p = subprocess.run([FETCH], input=json.dumps({"id": "1", "url": url, "is_public_only": True, "proxy": s.url()}).encode() + b"\n", capture_output=True, check=False, timeout=20)
@@ -252,6 +293,7 @@ def main():
         misbehaving(s)
         files(s, place)
         file_names(s, place)
+        at_once(place)
         resolving(s, other)
         with Server(behave) as fresh:
             public(fresh, place)

@@ -34,7 +34,7 @@ struct source {
 static const struct source sources[] = {
         { .name = "the configuration's index", .language = PY, .config = "registries: {python: {index: 'https://me:" SECRET "@registry.example/simple/', files: [files.example]}}",
           .urls = { { "https://registry.example/simple/idna/", "Basic " BASIC_ME }, { "https://registry.example/", "Basic " BASIC_ME }, { "https://REGISTRY.example:443/x?y#z", "Basic " BASIC_ME },
-                    { "http://registry.example/simple/", NULL }, { "https://registry.example:8443/simple/", NULL }, { "https://files.example/x", NULL },
+                    { "http://registry.example/simple/", NULL }, { "https://registry.example:8443/simple/", NULL }, { "http://registry.example:443/simple/", NULL },
                     { "https://registry.example.evil.example/simple/", NULL }, { "https://you@registry.example/simple/", NULL }, { "https://registry.example@evil.example/simple/", NULL },
                     { "https://evil.example/https://registry.example/simple/", NULL }, { "no address", NULL }, { "", NULL } },
           .vars = { { "UV_DEFAULT_INDEX", "https://me:" SECRET "@registry.example/simple/" }, { "PIP_INDEX_URL", "https://me:" SECRET "@registry.example/simple/" }, { "UV_INDEX", NULL },
