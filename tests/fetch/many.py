@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """What rv_fetch_many() and the helper's files, fixed addresses and refusals do, against servers on loopback.
 
-    many.py MANY REEVE-FETCH        MANY is the program of many.c
+    many.py MANY REEVE-FETCH LIAR        MANY and LIAR are the programs of many.c and liar.c
 
 Prints one line per failure and a last line with what was measured. Exit status 1 if any failed.
 """
@@ -11,7 +11,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from servers import Server
 
 MIB = 1 << 20
-MANY, FETCH = (os.path.abspath(p) for p in sys.argv[1:3])
+MANY, FETCH, LIAR = (os.path.abspath(p) for p in sys.argv[1:4])
 failures = []
 
 def check(name, ok, got=None):
@@ -82,7 +82,7 @@ def deadline(s):
 
 def stopping(s, place):
     d = directory(place, "stop")
-    got = many(*[{"url": s.url("/slow"), "timeout_ms": 60000, "file": f"f{i}"} for i in range(30)], {"url": s.url("/x"), "file": "done"}, place=d, deadline_ms=30000, stop_ms=400)
+    got = many({"url": s.url("/x"), "file": "done"}, *[{"url": s.url("/slow"), "timeout_ms": 60000, "file": f"f{i}"} for i in range(30)], place=d, deadline_ms=30000, stop_ms=400)
     check("stop", got["r"] == -125 and 400 <= got["took_ms"] < 700, got["took_ms"])
     check("and nothing is left", os.listdir(d) == [] and all(a["status"] == 0 and a["file_bytes"] == 0 for a in got["answers"]), os.listdir(d))
 
@@ -91,6 +91,37 @@ def misbehaving(s):
                             ("/etc/passwd", -13, "cannot run")):
         got = many({"url": s.url("/x")}, {"url": s.url("/y")}, helper=helper)
         check(f"{helper} is no helper", got["r"] == r and text in got["error"], got)
+
+def lies(place):
+    """Answers that cannot be: none is taken, what it was asked for is not there afterwards, and a file that was is."""
+    d = directory(place, "lies")
+    with open(os.path.join(d, "mine"), "w", encoding="ascii") as f:
+        f.write("mine")
+    def line(body=b"", **members):
+        return json.dumps({"id": "0", "status": 200, "headers": {}, "bytes": len(body), **members}).encode() + b"\n" + body
+    error = lambda code, **more: json.dumps({"id": "0", "error": {"code": code, "message": "m"}, **more}).encode() + b"\n"
+    ok, second = line(b"ok"), line(b"ok", id="1")
+    for name, text, end, r, said in (
+            ("both", second + ok, "", 0, ""), ("one is missing", ok, "", -71, "not whole"), ("nothing", b"", "", -71, "not whole"), ("too many", ok + second + line(id="2"), "", -71, "none to what"),
+            ("twice the same", ok + ok, "", -71, "none to what"), ("a number that is none", line(id="0x"), "", -71, "none to what"), ("an empty id", line(id=""), "", -71, "none to what"),
+            ("a negative id", line(id="-1"), "", -71, "none to what"), ("a huge id", line(id="9" * 30), "", -71, "none to what"), ("an id with a space", line(id=" 0"), "", -71, "none to what"),
+            ("no JSON", b"hello\n", "", -71, "no JSON"), ("a list", b"[]\n", "", -71, "no JSON"), ("no newline", b"{", "", -71, "not whole"), ("no line at all", b"x" * 20000, "", -71, "not whole"),
+            ("a negative length", line(bytes=-1), "", -71, "longer or shorter"), ("a length past the bound", line(bytes=1 << 40), "", -71, "longer or shorter"),
+            ("cut off", ok + second[:-1], "", -71, "not whole"), ("a length that is a text", line(bytes="2") + b"ok", "", -71, "longer or shorter"), ("no status", line(status=None), "", -71, "no status"),
+            ("something behind", ok + second + b"x", "", -71, "not whole"), ("an error with a body", error("timeout", bytes=2) + b"ok" + second, "", -71, "longer"), ("an unknown code", error("else") + second, "", -71, "unknown code"),
+            ("a bad end", ok + second, "!", -71, "status 3"), ("no end", ok + second, "&", 0, ""), ("deep", b'{"id":' + b"[" * 2000 + b"]" * 2000 + b"}\n", "", -71, "no JSON")):
+        got = many({"url": f"http://a.example/?{text.hex()}{end}"}, {"url": "http://a.example/"}, helper=LIAR, deadline_ms=3000)
+        check(f"lie: {name}", got["r"] == r and said in got["error"] and (r == 0 or all(a["status"] == 0 and a["bytes"] == 0 for a in got["answers"])), got)
+    for name, members, r in (("a file that is not there", {"file_bytes": 2}, -71), ("none said", {}, -71), ("of another size", {"file_bytes": -1}, -71), ("bytes of a file", {"file_bytes": 0, "bytes": 2}, -71),
+                             ("a failure", {"status": 404}, 0)):
+        got = many({"url": f"http://a.example/?{line(**members).hex()}", "file": "new"}, place=d, helper=LIAR)
+        check(f"lie: {name}", got["r"] == r and got["answers"][0]["file_bytes"] == 0, got)
+    check("the directory is as it was", os.listdir(d) == ["mine"], os.listdir(d))
+    for name, members, r, left in (("a file as it says", {"file_bytes": 2}, 0, ["mine", "new"]), ("longer than it says", {"file_bytes": 1}, -71, ["mine"]), ("shorter", {"file_bytes": 3}, -71, ["mine"])):
+        got = many({"url": f"http://a.example/?{line(**members).hex()}+", "file": "new"}, place=d, helper=LIAR)
+        check(f"lie: {name}", got["r"] == r and sorted(os.listdir(d)) == left, (got, os.listdir(d)))
+        if r == 0:
+            os.unlink(os.path.join(d, "new"))
 
 # ---- Files ----
 
@@ -291,6 +322,7 @@ def main():
         deadline(s)
         stopping(s, place)
         misbehaving(s)
+        lies(place)
         files(s, place)
         file_names(s, place)
         at_once(place)

@@ -260,8 +260,22 @@ int fetch_request_read(const char *line, size_t n, struct fetch_request *ret, st
         return r;
 }
 
+/* jansson's texts are its own memory, but nobody else's any more. */
+static void wipe(const json_t *text)
+{
+        if (json_is_string(text))
+                explicit_bzero((char *)json_string_value(text), json_string_length(text));
+}
+
 void fetch_request_fini(struct fetch_request *q)
 {
+        const json_t *header;
+        size_t i;
+
+        wipe(json_object_get(q->line, "url"));
+        wipe(json_object_get(q->line, "proxy"));
+        json_array_foreach((json_t *)q->headers, i, header)
+                wipe(header);
         json_decref(q->line);
         rv_buf_fini(&q->body);
         *q = (struct fetch_request){ 0 };
