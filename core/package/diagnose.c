@@ -158,6 +158,7 @@ static int probe(const struct rv_package_trouble *t, const struct rv__probe *pro
 {
         struct rv_fetch_item items[RV__PROBES_MAX] = { 0 };
         _cleanup_(rv_arena_fini) struct rv_arena arena = { 0 };
+        struct rv_error why = { 0 };
         char host[RV_DOMAIN_SIZE];
         int r;
 
@@ -177,13 +178,14 @@ static int probe(const struct rv_package_trouble *t, const struct rv__probe *pro
                         return 0;
                 }
         }
-        r = rv_fetch_many(t->source->helper_fd, items, n, -EBADF, t->source->stop, t->source->deadline_us, err);
+        r = rv_fetch_many(t->source->helper_fd, items, n, -EBADF, t->source->stop, t->source->deadline_us, &why);
         for (size_t i = 0; i < n; i++) {
                 if (r == 0)
                         take_probe(&probes[i], &items[i], f);
+                rv_metadata_request_wipe(&items[i].q);
                 rv_fetch_answer_fini(&items[i].answer);
         }
-        return rv_trace(r);
+        return r < 0 ? rv_error_set(err, rv_trace(r), "%s", why.message) : 0;
 }
 
 /* ---- All of it ---- */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define AT_ONCE 64u                  /* pages of one helper: all of their texts are in memory together */
+#define USUAL_BYTES ((size_t)6 << 20)    /* the helper has 96 MiB for all that is under way: larger pages are asked for again */
 #define CODE_TEXT_MAX 160u
 
 /* ---- A page that is none ---- */
@@ -118,14 +119,23 @@ static char *page_url(const struct rv_registry *r, const char *index, const char
         return size < 0 || (size_t)size >= sizeof(url) ? NULL : rv_arena_strdup(arena, url);
 }
 
-static int prepare(const struct rv_metadata_source *src, const char *index, const char *name, struct rv_arena *arena,
+struct asking {
+        const char *index;           /* NULL: where the registry has the package */
+        size_t max_bytes;
+        const char **large;          /* those that are larger */
+        size_t n_large;
+        json_t *pages;
+};
+
+static int prepare(const struct rv_metadata_source *src, const struct asking *asking, const char *name, struct rv_arena *arena,
         struct rv_fetch_item *item)
 {
         static const char *const python[] = {
                 "Accept: application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
         };
         static const char *const npm[] = { "Accept: application/json" };
-        const char *url = page_url(src->registry, index, name, arena);
+        const char *base = asking->index ? asking->index : rv_registry_base(src->registry, name);
+        const char *url = page_url(src->registry, base, name, arena);
         int r;
 
         if (!url)
@@ -134,47 +144,79 @@ static int prepare(const struct rv_metadata_source *src, const char *index, cons
                 .method = "GET",
                 .headers = src->registry->language == RV_LANGUAGE_PYTHON ? python : npm,
                 .n_headers = 1,
-                .max_bytes = RV_INDEX_BYTES_MAX,
+                .max_bytes = asking->max_bytes,
         };
         r = rv_metadata_request(src, NULL, url, arena, &item->q);
         return r > 0 ? rv_raise(-EINVAL) : rv_trace(r);
 }
 
+/* One answer to the pages, or its name to those that are asked for again. */
+static int keep_answer(const struct rv_metadata_source *src, struct asking *asking, const struct rv_fetch_item *item, const char *name)
+{
+        json_t *page = NULL;
+        int r;
+
+        if (item->answer.code == RV_FETCH_TOO_LARGE && asking->max_bytes < RV_INDEX_BYTES_MAX) {
+                asking->large[asking->n_large++] = name;
+                return 0;
+        }
+        r = take_answer(src->registry, item, name, &page);
+        if (r < 0)
+                return rv_trace(r);
+        if (strcmp(rv_json_get_string(page, "status", ""), "ok") == 0)
+                rv_metadata_cache_put(src, name, page);
+        return json_object_set_new(asking->pages, name, page) < 0 ? rv_raise(-ENOMEM) : 0;
+}
+
 /* At most AT_ONCE of them. */
-static int ask(const struct rv_metadata_source *src, const char *index, const char *const *names, size_t n,
-        json_t *pages, struct rv_error *err)
+static int ask(const struct rv_metadata_source *src, struct asking *asking, const char *const *names, size_t n, struct rv_error *err)
 {
         struct rv_fetch_item items[AT_ONCE] = { 0 };
         _cleanup_(rv_arena_fini) struct rv_arena arena = { 0 };
+        struct rv_error why = { 0 };
         int r = 0;
 
         for (size_t i = 0; i < n && r == 0; i++)
-                r = prepare(src, index, names[i], &arena, &items[i]);
+                r = prepare(src, asking, names[i], &arena, &items[i]);
         if (r < 0)
-                return rv_error_set(err, rv_trace(r), "cannot ask the registry: %s", r == -ENOMEM ? "out of memory" : "its address is not usable");
-        r = rv_fetch_many(src->helper_fd, items, n, -EBADF, src->stop, src->deadline_us, err);
+                rv_error_set(&why, r, "cannot ask the registry: %s", r == -ENOMEM ? "out of memory" : "its address is not usable");
+        else
+                r = rv_fetch_many(src->helper_fd, items, n, -EBADF, src->stop, src->deadline_us, &why);
         for (size_t i = 0; i < n; i++) {
-                json_t *page = NULL;
-
                 if (r == 0)
-                        r = take_answer(src->registry, &items[i], names[i], &page);
-                if (page && strcmp(rv_json_get_string(page, "status", ""), "ok") == 0)
-                        rv_metadata_cache_put(src, names[i], page);
-                if (page && json_object_set_new(pages, names[i], page) < 0 && r == 0)
-                        r = rv_raise(-ENOMEM);
+                        r = keep_answer(src, asking, &items[i], names[i]);
+                rv_metadata_request_wipe(&items[i].q);
                 rv_fetch_answer_fini(&items[i].answer);
         }
-        return r < 0 ? rv_error_set(err, rv_trace(r), "cannot read what the registry says: %s", strerror(-r)) : 0;
+        if (r < 0)
+                return rv_error_set(err, rv_trace(r), "%s", *why.message ? why.message : "cannot read what the registry says: out of memory, or the helper failed");
+        return 0;
 }
 
-static int ask_all(const struct rv_metadata_source *src, const char *index, const char *const *names, size_t n,
-        json_t *pages, struct rv_error *err)
+static int ask_all(const struct rv_metadata_source *src, struct asking *asking, const char *const *names, size_t n, size_t at_once,
+        struct rv_error *err)
 {
         int r = 0;
 
-        for (size_t i = 0; i < n && r == 0; i += AT_ONCE)
-                r = ask(src, index, names + i, RV_MIN(n - i, (size_t)AT_ONCE), pages, err);
+        for (size_t i = 0; i < n && r == 0; i += at_once)
+                r = ask(src, asking, names + i, RV_MIN(n - i, at_once), err);
         return rv_trace(r);
+}
+
+static int ask_for(const struct rv_metadata_source *src, const char *index, const char *const *names, size_t n, json_t *pages,
+        struct rv_error *err)
+{
+        _cleanup_(rv_freep) const char **large = calloc(n + 1, sizeof(*large));
+        struct asking asking = { .index = index, .max_bytes = USUAL_BYTES, .large = large, .pages = pages };
+        int r;
+
+        if (!large)
+                return rv_error_set(err, rv_raise(-ENOMEM), "out of memory for %zu pages of the registry", n);
+        r = ask_all(src, &asking, names, n, AT_ONCE, err);
+        if (r < 0 || asking.n_large == 0)
+                return rv_trace(r);
+        asking.max_bytes = RV_INDEX_BYTES_MAX;
+        return rv_trace(ask_all(src, &asking, large, asking.n_large, 1, err));
 }
 
 /* ---- All of them ---- */
@@ -220,7 +262,7 @@ static int ask_further(
                                 names[n_left++] = names[i];
                 n = n_left;
                 if (*index && n)
-                        r = ask_all(src, index, names, n, pages, err);
+                        r = ask_for(src, index, names, n, pages, err);
         }
         return rv_trace(r);
 }
@@ -252,7 +294,7 @@ int rv_metadata_get(const struct rv_metadata_source *src, const char *const *nam
                 if (json_object_set_new(pages, names[i], page ? page : json_null()) < 0)
                         return rv_error_set(err, rv_raise(-ENOMEM), "out of memory for %zu pages of the registry", n);
         }
-        r = ask_all(src, src->registry->index, asked, n_asked, pages, err);
+        r = ask_for(src, NULL, asked, n_asked, pages, err);
         if (r == 0)
                 r = ask_further(src, asked, n_asked, pages, err);
         if (r < 0)

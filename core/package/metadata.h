@@ -57,7 +57,8 @@ int rv_metadata_get(const struct rv_metadata_source *src, const char *const *nam
  * rv_metadata_request() - a request to the registry, or to the host of one of its files
  * @page:  that names @url, or NULL: only hosts of the registry will do
  * @arena: of the texts in @q; it has to outlive it
- * @q:     gets url, ca, proxy, resolve, is_public_only and the timeout; the rest is left alone
+ * @q:     gets url, ca, proxy, resolve, is_public_only and the timeout, and the registry's credentials behind its headers,
+ *         where they are for that address; the rest is left alone. rv_metadata_request_wipe() before the arena goes
  *
  * The host and port have to be the registry's, or those of a file on @page. What is only learned from a page has to be
  * public, and https unless the index itself is not.
@@ -68,6 +69,9 @@ int rv_metadata_get(const struct rv_metadata_source *src, const char *const *nam
  */
 int rv_metadata_request(const struct rv_metadata_source *src, const json_t *page, const char *url,
         struct rv_arena *arena, struct rv_fetch_request *q);
+
+/** rv_metadata_request_wipe() - no credentials stay in memory. Context: the request is done. Ownership: borrows. Return: none */
+void rv_metadata_request_wipe(struct rv_fetch_request *q);
 
 /** rv_metadata_version() - a page's entry of a version in whatever spelling. Context: any. Ownership: borrowed from @page. Return: it, or NULL */
 json_t *rv_metadata_version(const json_t *page, const char *version);

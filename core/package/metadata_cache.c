@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/hash.h"
-#include "package/index_python.h"
+#include "package/registry_credentials.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -16,26 +16,18 @@
 #define DEPTH 8u
 #define FORM "1"                     /* changes with the form of a page */
 
-static void add_text(struct rv_sha256 *h, const char *text)
-{
-        rv_sha256_update(h, text ? text : "", strlen(text ? text : "") + 1);
-}
-
 /* All that makes two registries the same is in the name, so that a tenant's private page is no other's. */
 static void name_file(const struct rv_metadata_source *src, const char *name, char ret[RV_SHA256_HEX_SIZE])
 {
-        const struct rv_registry *r = src->registry;
+        char registry[RV_SHA256_HEX_SIZE];
         struct rv_sha256 h;
         uint8_t digest[RV_SHA256_SIZE];
 
+        rv_registry_fingerprint(src->registry, registry);
         rv_sha256_init(&h);
-        add_text(&h, FORM);
-        add_text(&h, rv_language_name(r->language));
-        add_text(&h, r->index);
-        add_text(&h, r->extra_index);
-        add_text(&h, r->ca);
-        add_text(&h, r->proxy.host);
-        add_text(&h, name);
+        rv_sha256_update(&h, FORM, sizeof(FORM));
+        rv_sha256_update(&h, registry, sizeof(registry));
+        rv_sha256_update(&h, name, strlen(name));
         rv_sha256_final(&h, digest);
         rv_hex(digest, sizeof(digest), ret);
 }

@@ -1,6 +1,7 @@
 #include "package/metadata_private.h"
 
 #include "base/clock.h"
+#include "package/registry_credentials.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -93,6 +94,32 @@ static int set_proxy(const struct rv_registry *r, struct rv_arena *arena, struct
         return q->proxy ? 0 : rv_raise(-ENOMEM);
 }
 
+static int set_credentials(const struct rv_registry *r, struct rv_arena *arena, struct rv_fetch_request *q)
+{
+        char header[RV_REGISTRY_AUTHORIZATION_SIZE];
+        const char **list, *copy;
+
+        if (!rv_registry_authorization(r, q->url, header))
+                return 0;
+        list = rv_arena_array(arena, q->n_headers + 1, sizeof(*list));
+        copy = rv_arena_strdup(arena, header);
+        explicit_bzero(header, sizeof(header));
+        if (!list || !copy)
+                return rv_raise(-ENOMEM);
+        for (size_t i = 0; i < q->n_headers; i++)
+                list[i] = q->headers[i];
+        list[q->n_headers++] = copy;
+        q->headers = list;
+        return 0;
+}
+
+void rv_metadata_request_wipe(struct rv_fetch_request *q)
+{
+        for (size_t i = 0; i < q->n_headers; i++)
+                if (strncmp(q->headers[i], "Authorization:", 14) == 0)
+                        explicit_bzero((char *)q->headers[i], strlen(q->headers[i]));
+}
+
 static uint64_t time_left_ms(const struct rv_metadata_source *src)
 {
         uint64_t now = rv_boot_us();
@@ -128,6 +155,8 @@ int rv_metadata_request(const struct rv_metadata_source *src, const json_t *page
         r = request.url ? set_resolve(src->config, host, parts.port, arena, &request) : rv_raise(-ENOMEM);
         if (r == 0)
                 r = set_proxy(registry, arena, &request);
+        if (r == 0)
+                r = set_credentials(registry, arena, &request);
         if (r < 0)
                 return rv_trace(r);
         *q = request;

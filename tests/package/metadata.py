@@ -60,8 +60,11 @@ def raw(behave):
                 if not more:
                     return
                 head += more
-            seen.append(head.decode())
-            out = behave(head.decode())
+                if head[:1] == b"\x16":      # TLS
+                    head += b"\r\n\r\n"
+            head = head.decode(errors="replace")
+            seen.append(head)
+            out = behave(head)
             if out is None:
                 time.sleep(8)
             else:
