@@ -154,7 +154,8 @@ static void take_probe(const struct rv__probe *p, const struct rv_fetch_item *it
 }
 
 /* Are the files there that the tool would have read? */
-static int probe(const struct rv_package_trouble *t, const struct rv__probe *probes, size_t n, struct rv__finding *f, struct rv_error *err)
+static int probe(const struct rv_package_trouble *t, const struct rv__probe *probes, size_t n, struct rv__finding *f,
+        struct rv_error *err)
 {
         struct rv_fetch_item items[RV__PROBES_MAX] = { 0 };
         _cleanup_(rv_arena_fini) struct rv_arena arena = { 0 };

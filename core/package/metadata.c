@@ -127,8 +127,8 @@ struct asking {
         json_t *pages;
 };
 
-static int prepare(const struct rv_metadata_source *src, const struct asking *asking, const char *name, struct rv_arena *arena,
-        struct rv_fetch_item *item)
+static int prepare(const struct rv_metadata_source *src, const struct asking *asking, const char *name,
+        struct rv_arena *arena, struct rv_fetch_item *item)
 {
         static const char *const python[] = {
                 "Accept: application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
@@ -151,7 +151,8 @@ static int prepare(const struct rv_metadata_source *src, const struct asking *as
 }
 
 /* One answer to the pages, or its name to those that are asked for again. */
-static int keep_answer(const struct rv_metadata_source *src, struct asking *asking, const struct rv_fetch_item *item, const char *name)
+static int keep_answer(
+        const struct rv_metadata_source *src, struct asking *asking, const struct rv_fetch_item *item, const char *name)
 {
         json_t *page = NULL;
         int r;
@@ -169,7 +170,8 @@ static int keep_answer(const struct rv_metadata_source *src, struct asking *aski
 }
 
 /* At most AT_ONCE of them. */
-static int ask(const struct rv_metadata_source *src, struct asking *asking, const char *const *names, size_t n, struct rv_error *err)
+static int ask(const struct rv_metadata_source *src, struct asking *asking, const char *const *names, size_t n,
+        struct rv_error *err)
 {
         struct rv_fetch_item items[AT_ONCE] = { 0 };
         _cleanup_(rv_arena_fini) struct rv_arena arena = { 0 };
@@ -193,8 +195,8 @@ static int ask(const struct rv_metadata_source *src, struct asking *asking, cons
         return 0;
 }
 
-static int ask_all(const struct rv_metadata_source *src, struct asking *asking, const char *const *names, size_t n, size_t at_once,
-        struct rv_error *err)
+static int ask_all(const struct rv_metadata_source *src, struct asking *asking, const char *const *names, size_t n,
+        size_t at_once, struct rv_error *err)
 {
         int r = 0;
 
@@ -203,8 +205,8 @@ static int ask_all(const struct rv_metadata_source *src, struct asking *asking, 
         return rv_trace(r);
 }
 
-static int ask_for(const struct rv_metadata_source *src, const char *index, const char *const *names, size_t n, json_t *pages,
-        struct rv_error *err)
+static int ask_for(const struct rv_metadata_source *src, const char *index, const char *const *names, size_t n,
+        json_t *pages, struct rv_error *err)
 {
         _cleanup_(rv_freep) const char **large = calloc(n + 1, sizeof(*large));
         struct asking asking = { .index = index, .max_bytes = USUAL_BYTES, .large = large, .pages = pages };

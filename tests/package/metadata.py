@@ -10,6 +10,7 @@ import contextlib, json, os, socket, subprocess, sys, tempfile, threading, time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "conformance"))
 import registry
 
+registry.http.server.ThreadingHTTPServer.request_queue_size = 64     # of 5, some of 16 connections at once wait a second
 ASK, FETCH = sys.argv[1:3]
 HOST = "127.0.0.7"
 failures = []
