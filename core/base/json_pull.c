@@ -163,8 +163,10 @@ static bool take_string(struct rv_pull *p, struct rv_buf *out)
 
         out->size = 0;
         rv_buf_puts(out, "");
-        if (!end || !decode(p->p + 1, end - 1, out) || rv_buf_reserve(out, 1) < 0)
+        if (!end || !decode(p->p + 1, end - 1, out) || rv_buf_reserve(out, 1) < 0) {
+                out->size = 0;       /* half a text is none */
                 return fail(p);
+        }
         out->data[out->size] = 0;
         p->p = end;
         return true;

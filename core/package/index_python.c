@@ -183,6 +183,8 @@ static void take_file(struct reading *in, struct rv__page *page)
                 return;
         while (rv_pull_member(&in->pull, &in->name))
                 take_member(in, &f);
+        if (in->pull.is_failed)
+                return;
         f.file = text_of(&in->file);
         f.url = text_of(&in->url);
         f.sha256 = text_of(&in->sha256);

@@ -5,6 +5,7 @@
 
 struct runtime {
         unsigned minor;              /* of CPython 3 */
+        bool is_threaded;            /* it has another ABI, and no stable one */
         const char *libc;            /* "linux" or "musllinux" */
         const char *machine;         /* "x86_64" */
 };
@@ -17,7 +18,8 @@ static bool read_tag(const char *tag, struct runtime *ret)
         if (strncmp(tag, "cp3", 3) != 0 || !dash)
                 return false;
         ret->minor = (unsigned)strtoul(tag + 3, &end, 10);
-        if (end != dash)
+        ret->is_threaded = *end == 't';
+        if (end + ret->is_threaded != dash)
                 return false;
         ret->libc = strncmp(dash + 1, "musllinux_", 10) == 0 ? "musllinux" : "linux";
         low = strchr(dash + 1, '_');
@@ -83,22 +85,30 @@ static bool has_platform(const struct rv_index_file *wheel, const struct runtime
         return false;
 }
 
-/* py3, py311 and older, py2.py3: with abi none; cp311; cp3X with abi3. */
+/* One pair of tags. */
+static bool takes(const struct runtime *r, const struct rv_index_text *python, const struct rv_index_text *abi)
+{
+        int minor = number(python, 3);
+        bool is_older = minor >= 0 && (unsigned)minor <= r->minor, is_own = begins(python, "cp3") && minor >= 0 && (unsigned)minor == r->minor;
+        char own[16];
+
+        if (is(abi, "none"))
+                return is(python, "py3") || is(python, "cp3") || (begins(python, "py3") && is_older) || is_own;
+        if (is(abi, "abi3"))
+                return !r->is_threaded && begins(python, "cp3") && is_older && minor >= 2;
+        /* Before 3.8 an ABI's name had an "m" behind it. */
+        snprintf(own, sizeof(own), "cp3%u%s", r->minor, r->is_threaded ? "t" : r->minor < 8 ? "m" : "");
+        return is_own && is(abi, own);
+}
+
 static bool has_python(const struct rv_index_file *wheel, const struct runtime *r)
 {
         struct rv_index_text pythons = wheel->python, python, abis, abi;
-        char own[16];
 
-        snprintf(own, sizeof(own), "cp3%u", r->minor);
-        while (next(&pythons, &python)) {
-                bool is_generic = is(&python, "py3") || (begins(&python, "py3") && number(&python, 3) >= 0 && (unsigned)number(&python, 3) <= r->minor);
-                bool is_own = is(&python, own), is_older = begins(&python, "cp3") && number(&python, 3) >= 2 && (unsigned)number(&python, 3) <= r->minor;
-
+        while (next(&pythons, &python))
                 for (abis = wheel->abi; next(&abis, &abi);)
-                        if ((is(&abi, "none") && (is_generic || is_own || is(&python, "cp3"))) || (is(&abi, "abi3") && is_older) ||
-                            (is_own && is(&abi, own)) || (is_own && r->minor < 8 && begins(&abi, own)))
+                        if (takes(r, &python, &abi))
                                 return true;
-        }
         return false;
 }
 

@@ -1,7 +1,7 @@
 /*
  * wheel_tags.h - which wheels a runtime can take (PEP 425, 600, 656)
  *
- * A runtime's tag is "cp311-linux_x86_64": CPython 3.11 on Linux with glibc; "-musllinux_x86_64" with musl. How new its
+ * A runtime's tag is "cp311-linux_x86_64": CPython 3.11 on Linux with glibc; "-musllinux_x86_64" with musl, "cp313t-…" without the lock around the interpreter. How new its
  * C library is, the tag does not say, so that every manylinux of the architecture counts: what is asked here is why a
  * tool took nothing, and not what to install.
  *

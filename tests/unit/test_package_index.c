@@ -117,16 +117,18 @@ static void wheels(void **state)
         static const struct {
                 const char *tags;   /* of the file's name */
                 enum rv_wheel_fit glibc, musl;
+                bool threaded;      /* does CPython 3.13 without the lock take it? */
         } rows[] = {
-                { "py3-none-any", RV_WHEEL_FITS, RV_WHEEL_FITS }, { "py2.py3-none-any", RV_WHEEL_FITS, RV_WHEEL_FITS }, { "py311-none-any", RV_WHEEL_FITS, RV_WHEEL_FITS },
-                { "py38-none-any", RV_WHEEL_FITS, RV_WHEEL_FITS }, { "py312-none-any", RV_WHEEL_OTHER_PYTHON, RV_WHEEL_OTHER_PYTHON },
-                { "py2-none-any", RV_WHEEL_OTHER_PYTHON, RV_WHEEL_OTHER_PYTHON }, { "cp311-none-any", RV_WHEEL_FITS, RV_WHEEL_FITS }, { "cp3-none-any", RV_WHEEL_FITS, RV_WHEEL_FITS },
-                { "cp311-cp311-manylinux_2_17_x86_64.manylinux2014_x86_64", RV_WHEEL_FITS, RV_WHEEL_OTHER_PLATFORM }, { "cp311-cp311-linux_x86_64", RV_WHEEL_FITS, RV_WHEEL_OTHER_PLATFORM },
-                { "cp311-cp311-musllinux_1_2_x86_64", RV_WHEEL_OTHER_PLATFORM, RV_WHEEL_FITS }, { "cp310-cp310-manylinux2014_x86_64", RV_WHEEL_OTHER_PYTHON, RV_WHEEL_OTHER_PLATFORM },
-                { "cp37-abi3-manylinux1_x86_64", RV_WHEEL_FITS, RV_WHEEL_OTHER_PLATFORM }, { "cp312-abi3-manylinux1_x86_64", RV_WHEEL_OTHER_PYTHON, RV_WHEEL_OTHER_PLATFORM },
-                { "cp311-cp311-manylinux2014_aarch64", RV_WHEEL_OTHER_PLATFORM, RV_WHEEL_OTHER_PLATFORM }, { "cp311-cp311-win_amd64", RV_WHEEL_OTHER_PLATFORM, RV_WHEEL_OTHER_PLATFORM },
-                { "cp311-cp311-macosx_11_0_x86_64", RV_WHEEL_OTHER_PLATFORM, RV_WHEEL_OTHER_PLATFORM }, { "cp311-cp311t-linux_x86_64", RV_WHEEL_OTHER_PYTHON, RV_WHEEL_OTHER_PLATFORM },
-                { "pp310-pypy310_pp73-manylinux2014_x86_64", RV_WHEEL_OTHER_PYTHON, RV_WHEEL_OTHER_PLATFORM }, { "cp31111-none-any", RV_WHEEL_OTHER_PYTHON, RV_WHEEL_OTHER_PYTHON },
+                { "py3-none-any", RV_WHEEL_FITS, RV_WHEEL_FITS, true }, { "py2.py3-none-any", RV_WHEEL_FITS, RV_WHEEL_FITS, true }, { "py311-none-any", RV_WHEEL_FITS, RV_WHEEL_FITS, true },
+                { "py38-none-any", RV_WHEEL_FITS, RV_WHEEL_FITS, true }, { "py312-none-any", RV_WHEEL_OTHER_PYTHON, RV_WHEEL_OTHER_PYTHON, true },
+                { "py2-none-any", RV_WHEEL_OTHER_PYTHON, RV_WHEEL_OTHER_PYTHON, false }, { "cp311-none-any", RV_WHEEL_FITS, RV_WHEEL_FITS, false }, { "cp3-none-any", RV_WHEEL_FITS, RV_WHEEL_FITS, true },
+                { "cp311-cp311-manylinux_2_17_x86_64.manylinux2014_x86_64", RV_WHEEL_FITS, RV_WHEEL_OTHER_PLATFORM, false }, { "cp311-cp311-linux_x86_64", RV_WHEEL_FITS, RV_WHEEL_OTHER_PLATFORM, false },
+                { "cp311-cp311-musllinux_1_2_x86_64", RV_WHEEL_OTHER_PLATFORM, RV_WHEEL_FITS, false }, { "cp310-cp310-manylinux2014_x86_64", RV_WHEEL_OTHER_PYTHON, RV_WHEEL_OTHER_PLATFORM, false },
+                { "cp37-abi3-manylinux1_x86_64", RV_WHEEL_FITS, RV_WHEEL_OTHER_PLATFORM, false }, { "cp312-abi3-manylinux1_x86_64", RV_WHEEL_OTHER_PYTHON, RV_WHEEL_OTHER_PLATFORM, false },
+                { "cp311-cp311-manylinux2014_aarch64", RV_WHEEL_OTHER_PLATFORM, RV_WHEEL_OTHER_PLATFORM, false }, { "cp311-cp311-win_amd64", RV_WHEEL_OTHER_PLATFORM, RV_WHEEL_OTHER_PLATFORM, false },
+                { "cp311-cp311-macosx_11_0_x86_64", RV_WHEEL_OTHER_PLATFORM, RV_WHEEL_OTHER_PLATFORM, false }, { "cp311-cp311t-linux_x86_64", RV_WHEEL_OTHER_PYTHON, RV_WHEEL_OTHER_PLATFORM, false },
+                { "cp313-cp313t-linux_x86_64", RV_WHEEL_OTHER_PYTHON, RV_WHEEL_OTHER_PLATFORM, true }, { "cp313-cp313-linux_x86_64", RV_WHEEL_OTHER_PYTHON, RV_WHEEL_OTHER_PLATFORM, false },
+                { "pp310-pypy310_pp73-manylinux2014_x86_64", RV_WHEEL_OTHER_PYTHON, RV_WHEEL_OTHER_PLATFORM, false }, { "cp31111-none-any", RV_WHEEL_OTHER_PYTHON, RV_WHEEL_OTHER_PYTHON, false },
         };
 
         (void)state;
@@ -139,6 +141,7 @@ static void wheels(void **state)
                 if (rv_wheel_fit(&f, "cp311-linux_x86_64") != rows[i].glibc || rv_wheel_fit(&f, "cp311-musllinux_x86_64") != rows[i].musl)
                         fail_msg("%s: %d %d", rows[i].tags, rv_wheel_fit(&f, "cp311-linux_x86_64"), rv_wheel_fit(&f, "cp311-musllinux_x86_64"));
                 assert_int_equal(rv_wheel_fit(&f, "what"), RV_WHEEL_FITS);
+                assert_int_equal(rv_wheel_fit(&f, "cp313t-linux_x86_64") == RV_WHEEL_FITS, rows[i].threaded);
         }
 }
 
