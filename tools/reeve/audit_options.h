@@ -1,5 +1,5 @@
 /*
- * audit_options.h - the words of `reeve audit COMMAND`, and of `reeve package COMMAND`
+ * audit_options.h - the words of `reeve audit COMMAND`, `reeve package COMMAND` and `reeve runtime COMMAND`
  *
  * What many commands have, --config, --json, --key and --help, is taken here; a command's own options are handed to it,
  * one by one and in their order. So that all of them say the same of the same mistake.

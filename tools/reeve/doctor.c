@@ -1,4 +1,5 @@
 #include "reeve.h"
+#include "runtime.h"
 #include "session.h"
 #include "start.h"
 
@@ -157,7 +158,7 @@ static void probe_host(struct doctor *d, const char *config)
         FILE *f = NULL;
         int fd;
 
-        if (rv_config_find(config, &file, &err) == 0 && spawner_ask(file, &fd, &pid, &err) == 0)
+        if (rv_config_find(config, &file, &err) == 0 && spawner_ask(file, SPAWNER_EXPLAIN, &fd, &pid, &err) == 0)
                 f = fdopen(fd, "r");
         if (!f) {
                 row(d, MISSING, "spawner", err.message);
@@ -176,6 +177,28 @@ static void probe_host(struct doctor *d, const char *config)
         fclose(f);
         while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
                 ;
+}
+
+/* With the privilege that this process still has, which images need. */
+static void probe_runtimes(struct doctor *d, const char *config)
+{
+        _cleanup_(rv_json_unrefp) json_t *all = NULL;
+        struct rv_error err = { 0 };
+        const json_t *one;
+        size_t i;
+
+        if (runtime_ask(config, &all, &err) < 0)
+                return;         /* a configuration that cannot be read is told below */
+        json_array_foreach (all, i, one) {
+                bool is_usable = !strcmp(rv_json_get_string(one, "state", ""), "usable");
+                const char *digest = rv_json_get_string(one, "digest", NULL);
+                char name[96], text[2048];
+
+                snprintf(name, sizeof(name), "runtime %.80s", rv_json_get_string(one, "name", ""));
+                snprintf(text, sizeof(text), "%s %.500s, python %s, javascript %s%s%s", rv_json_get_string(one, "format", ""), rv_json_get_string(one, "path", ""),
+                         rv_json_get_string(one, "python", "none"), rv_json_get_string(one, "javascript", "none"), digest ? ", " : "", digest ? digest : "");
+                row(d, is_usable ? GOOD : MISSING, name, is_usable ? text : rv_json_get_string(one, "text", ""));
+        }
 }
 
 /* ---- The session ---- */
@@ -373,6 +396,7 @@ int verb_doctor(int argc, char **argv)
         snprintf(text, sizeof(text), "%s %s, %s", host.sysname, host.release, host.machine);
         row(&d, NOTE, "kernel", text);
         probe_host(&d, config);
+        probe_runtimes(&d, config);
         if (probe_session(&d, config, tenant) == 0) {
                 probe_sink(&d);
                 probe_runs(&d);

@@ -19,6 +19,7 @@ static const struct {
         { "audit", verb_audit, "verify, replay and look through the log of decisions" },
         { "package", verb_package, "list, verify and remove what is kept of packages" },
         { "policy", verb_policy, "check a policy bundle, or print its digest" },
+        { "runtime", verb_runtime, "list, build and verify what runs see as their files" },
         { "doctor", verb_doctor, "try what a run needs on this host, and say what is missing" },
         { "schema", verb_schema, "print the JSON Schema of a request, or the bounds' table" },
         { "version", verb_version, "print the version" },

@@ -17,6 +17,7 @@ int verb_audit(int argc, char **argv);
 int verb_run(int argc, char **argv);
 int verb_doctor(int argc, char **argv);
 int verb_package(int argc, char **argv);
+int verb_runtime(int argc, char **argv);
 int verb_policy(int argc, char **argv);
 int verb_schema(int argc, char **argv);
 int verb_version(int argc, char **argv);

@@ -168,7 +168,7 @@ static int serve(struct spawner *s)
 static int settle(enum spawner_duty duty)
 {
         int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-        bool is_explaining = duty == SPAWNER_EXPLAIN;
+        bool is_explaining = duty == SPAWNER_EXPLAIN || duty == SPAWNER_RUNTIMES;
         sigset_t none;
 
         /* Nothing of the caller's stays open here but standard error, where a bug would be told. */
@@ -257,6 +257,20 @@ static int serve_runs(struct spawner *s)
         return r;
 }
 
+static int do_duty(struct spawner *s, enum spawner_duty duty)
+{
+        switch (duty) {
+        case SPAWNER_EXPLAIN:
+                return spawner_explain(s);
+        case SPAWNER_RUNTIMES:
+                return spawner_explain_runtimes(s);
+        case SPAWNER_SIGN:
+                return serve(s);
+        default:
+                return serve_runs(s);
+        }
+}
+
 int spawner_main(const char *config_file, enum spawner_duty duty, const char *key_file)
 {
         struct spawner s = { .channel_fd = SPAWNER_CHANNEL_FD,
@@ -279,9 +293,9 @@ int spawner_main(const char *config_file, enum spawner_duty duty, const char *ke
         spawner_forget_caller();
         (void)!chdir("/");
         signer_init(&s.signer, s.config, key_file);
-        if (duty != SPAWNER_SIGN)
+        if (duty == SPAWNER_RUN || duty == SPAWNER_EXPLAIN)
                 open_place(&s);
-        r = duty == SPAWNER_EXPLAIN ? spawner_explain(&s) : duty == SPAWNER_SIGN ? serve(&s) : serve_runs(&s);
+        r = do_duty(&s, duty);
         if (s.has_layers)
                 rv_layers_close(&s.layers);
         signer_fini(&s.signer);

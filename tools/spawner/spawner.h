@@ -74,6 +74,8 @@ void spawner_launch(struct spawner *s, const struct rv_spawn_request *request, c
 void spawner_sweep(struct spawner *s);
 /** spawner_explain() - print for doctor, a line each "state TAB probe TAB text", what this host gives. Context: instead of serving. Ownership: none. Return: exit status */
 int spawner_explain(struct spawner *s);
+/** spawner_explain_runtimes() - print a line for each runtime (runtime_ask() of tools/reeve reads it). Context: instead of serving. Ownership: none. Return: exit status */
+int spawner_explain_runtimes(struct spawner *s);
 /** spawner_prepare() - make a spare for the first tenant's runtime. Context: spawner. Ownership: none. Return: none; what fails is tried again, and reported, by spawner_launch() */
 void spawner_prepare(struct spawner *s);
 

@@ -78,7 +78,7 @@ int spawner_fork(const char *config_file, enum spawner_duty duty, const char *ke
         return 0;
 }
 
-int spawner_ask(const char *config_file, int *ret_fd, pid_t *ret_pid, struct rv_error *err)
+int spawner_ask(const char *config_file, enum spawner_duty duty, int *ret_fd, pid_t *ret_pid, struct rv_error *err)
 {
         int fds[2], r;
 
@@ -86,7 +86,7 @@ int spawner_ask(const char *config_file, int *ret_fd, pid_t *ret_pid, struct rv_
                 r = -errno;
                 return rv_error_set(err, rv_raise(r), "cannot make a pipe: %s", strerror(-r));
         }
-        r = fork_with(config_file, fds[1], STDOUT_FILENO, SPAWNER_EXPLAIN, NULL, ret_pid);
+        r = fork_with(config_file, fds[1], STDOUT_FILENO, duty, NULL, ret_pid);
         rv_close(fds[1]);
         if (r < 0) {
                 rv_close(fds[0]);

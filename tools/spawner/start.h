@@ -20,6 +20,7 @@ enum spawner_duty {
         SPAWNER_RUN,            /* build runs, and sign */
         SPAWNER_SIGN,           /* sign, and nothing else: no cgroup is looked for, no run made */
         SPAWNER_EXPLAIN,        /* print what the host gives, for doctor, and end */
+        SPAWNER_RUNTIMES,       /* print what the runtimes are, and end */
 };
 
 /**
@@ -35,8 +36,8 @@ enum spawner_duty {
  */
 int spawner_fork(const char *config_file, enum spawner_duty duty, const char *key_file, int *ret_fd, pid_t *ret_pid,
         struct rv_error *err);
-/** spawner_ask() - have one print what the host gives, a line each "state TAB probe TAB text". Context: as spawner_fork(). Ownership: the descriptor to read from and the child are the caller's. Return: 0 or -errno */
-int spawner_ask(const char *config_file, int *ret_fd, pid_t *ret_pid, struct rv_error *err);
+/** spawner_ask() - have one print what the host gives, a line each "state TAB probe TAB text", or (SPAWNER_RUNTIMES) what the runtimes are. Context: as spawner_fork(). Ownership: the descriptor to read from and the child are the caller's. Return: 0 or -errno */
+int spawner_ask(const char *config_file, enum spawner_duty duty, int *ret_fd, pid_t *ret_pid, struct rv_error *err);
 
 /** spawner_main() - be the spawner, its channel on descriptor 3. Context: a process of its own. Ownership: none. Return: exit status */
 int spawner_main(const char *config_file, enum spawner_duty duty, const char *key_file);
