@@ -14,7 +14,7 @@ A case file holds a list of cases. A case:
             or a registry made on the spot (registry.py beside this file): {"kind": "pypi"|"npm", "host", "port", "packages": […]}
   down_after  N: the servers stop after the Nth request
   unscaled  the times of this case stand in the policy or are the default: --scale leaves them
-  needs     words such as "registry:python" "registry:javascript" "root" "x86_64": skipped where absent
+  needs     words such as "registry:python" "registry:javascript" "root" "runtime:host" "x86_64": skipped where absent
   args      extra command-line arguments
   expect    {"exit": N, "outcome": {…subset…}, "problem": {…subset…}, "wall_ms_max": N}
   differ    with `requests`: members of the outcome, such as "/stdout/text", that must differ between the runs
@@ -267,6 +267,8 @@ def main():
     a.add_argument("files", nargs="+")
     opt = a.parse_args()
     opt.have = set(filter(None, opt.have.split(","))) | ({"root"} if os.geteuid() == 0 else set()) | {platform.machine()}
+    if not opt.runtime:
+        opt.have.add("runtime:host")
     opt.timeout *= opt.scale
     opt.reeve = os.path.abspath(opt.reeve)
     cases = [c for f in opt.files for c in json.load(open(f)) if re.search(opt.only, c["name"])]

@@ -101,7 +101,8 @@ static void a_signal_ends_it(void **state)
         static const struct {
                 const char *name, *script;
                 int number;
-        } told[] = { { "INT", "sleep 60", SIGINT }, { "TERM", "sleep 60", SIGTERM }, { "cleans up", "trap 'echo cleaned; exit 1' TERM; sleep 60 & wait", SIGHUP } };
+        } told[] = { { "INT", "sleep 60", SIGINT }, { "TERM", "sleep 60", SIGTERM },
+                { "cleans up", "trap 'echo cleaned; exit 1' TERM; sleep 60 & wait", SIGHUP } };
 
         (void)state;
         for (size_t i = 0; i < RV_N_ELEMENTS(told); i++) {

@@ -172,7 +172,8 @@ static bool is_at(int fd, const char *path)
 {
         struct stat mine, there;
 
-        return fstat(fd, &mine) == 0 && lstat(path, &there) == 0 && mine.st_ino == there.st_ino && mine.st_dev == there.st_dev;
+        return fstat(fd, &mine) == 0 && lstat(path, &there) == 0 && mine.st_ino == there.st_ino &&
+                mine.st_dev == there.st_dev;
 }
 
 /* What a build that was killed has left is removed by the next of that name. */

@@ -91,7 +91,12 @@ static int write_configuration(struct runtime_build *b, struct rv_error *err)
 {
         static const char *const argv[] = { "/usr/bin/apt-config", "dump", NULL };
         static const char *const envp[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8", NULL };
-        struct rv_child c = { .exe_fd = -EBADF, .argv = argv, .envp = envp, .out_max = 1 << 20, .err_max = 1024, .deadline_us = rv_boot_us() + CONFIG_US };
+        struct rv_child c = { .exe_fd = -EBADF,
+                .argv = argv,
+                .envp = envp,
+                .out_max = 1 << 20,
+                .err_max = 1024,
+                .deadline_us = rv_boot_us() + CONFIG_US };
         _cleanup_(rv_buf_fini) struct rv_buf text = { 0 };
 
         rv_buf_puts(&text, "Apt::Install-Recommends \"false\";\n");
@@ -120,7 +125,8 @@ static void on_line(void *ctx, const char *text)
                 b->progress(b->ctx, text + 3);
 }
 
-static int run(struct runtime_build *b, const char *const *argv, const char *const *envp, const char *what, struct rv_error *err)
+static int run(struct runtime_build *b, const char *const *argv, const char *const *envp, const char *what,
+        struct rv_error *err)
 {
         struct tool t = { .argv = argv, .envp = envp, .line = on_line, .ctx = b };
         struct rv_error why = { 0 };
@@ -132,21 +138,24 @@ static int run(struct runtime_build *b, const char *const *argv, const char *con
         return rv_error_set(err, r, "%s: %s", what, why.message);
 }
 
-/* Run by mmdebstrap with the root as $1, in it or on it. What is removed no run sees, or it differs from build to build. */
+/* Run by mmdebstrap with the root as $1, in it or on it. The host's /dev is mounted in it then: only what is named is touched. */
 static const char *const hooks[] = {
         "--customize-hook=mkdir \"$1\"" FOUND " && chroot \"$1\" dpkg-query -W -f '${Package} ${Version}\\n' >\"$1\"" FOUND "/packages",
         "--customize-hook=for t in python3 node; do chroot \"$1\" sh -c \"command -v $t >/dev/null || exit 0; $t --version\" >\"$1\"" FOUND "/$t || exit 1; done",
         "--customize-hook=find \"$1\"/usr -name __pycache__ -type d -prune -exec rm -rf {} +; [ ! -x \"$1\"/usr/bin/python3 ] || "
         "chroot \"$1\" sh -c 'python3 -m compileall -q -j0 --invalidation-mode unchecked-hash /usr/lib/python3* >/dev/null 2>&1 || true'",
-        "--customize-hook=cd \"$1\" && rm -rf boot/* dev/* etc/apt etc/hostname etc/resolv.conf etc/machine-id etc/*- etc/shadow etc/gshadow etc/cron.* etc/init.d etc/rc*.d "
-        "var/lib/apt var/cache/* var/log/* var/lib/dpkg/*-old var/lib/dpkg/info var/lib/systemd usr/share/bash-completion usr/share/bug usr/share/info usr/share/lintian",
 };
+
+/* What no run sees, or what differs from build to build, is not unpacked. */
+static const char *const left_out[] = { "./boot/*", "./dev/*", "./etc/apt", "./etc/hostname", "./etc/resolv.conf", "./etc/machine-id", "./etc/*-", "./etc/shadow", "./etc/gshadow",
+        "./etc/cron.*", "./etc/init.d", "./etc/rc?.d", "./var/lib/apt", "./var/cache/*", "./var/log/*", "./var/lib/dpkg/*-old", "./var/lib/dpkg/info", "./var/lib/systemd",
+        "./usr/share/bash-completion", "./usr/share/bug", "./usr/share/info", "./usr/share/lintian" };
 
 static const char *const excluded[] = { "/usr/share/man/*", "/usr/share/locale/*", "/usr/share/info/*", "/usr/share/lintian/*", "/usr/include/*", "/usr/lib/*.a" };
 
 static const char *const handed_on[] = { "http_proxy", "https_proxy", "ftp_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY" };
 
-#define WORDS_MAX 48
+#define WORDS_MAX 96
 
 struct words {
         const char *items[WORDS_MAX];
@@ -229,8 +238,8 @@ static int make_tar(struct runtime_build *b, struct rv_error *err)
 static int unpack(struct runtime_build *b, struct rv_error *err)
 {
         char tar[sizeof(b->staging) + 16], root[sizeof(b->staging) + 16];
-        const char *const argv[] = { b->tar, "-xf", tar, "-C", root, "--no-same-owner", "--no-same-permissions", "--exclude=./dev/*", NULL };
         static const char *const envp[] = { "PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8", NULL };
+        _cleanup_(words_fini) struct words argv = { .n = 0 };
         mode_t before;
         int r;
 
@@ -242,8 +251,15 @@ static int unpack(struct runtime_build *b, struct rv_error *err)
         }
         if (b->progress)
                 b->progress(b->ctx, "unpacking the root...");
+        for (size_t i = 0; i < 8; i++)
+                add(&argv, (const char *[]){ b->tar, "-xf", tar, "-C", root, "--no-same-owner", "--no-same-permissions", "--anchored" }[i]);
+        add(&argv, "--wildcards");
+        for (size_t i = 0; i < RV_N_ELEMENTS(left_out); i++) {
+                add(&argv, "--exclude");
+                add(&argv, left_out[i]);
+        }
         before = umask(022);
-        r = run(b, argv, envp, "the root could not be unpacked", err);
+        r = run(b, argv.items, envp, "the root could not be unpacked", err);
         umask(before);
         (void)unlink(tar);
         return r;

@@ -198,7 +198,8 @@ int sources_take_paragraphs(const char *text, const char *release, const char *s
         return rv_buf_error(out);
 }
 
-static int take_file(const char *path, bool is_lines, const char *release, const char *suite, struct rv_buf *out, struct rv_error *err)
+static int take_file(const char *path, bool is_lines, const char *release, const char *suite, struct rv_buf *out,
+        struct rv_error *err)
 {
         _cleanup_(rv_buf_fini) struct rv_buf text = { 0 };
         _cleanup_(rv_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -210,11 +211,12 @@ static int take_file(const char *path, bool is_lines, const char *release, const
                 return rv_error_set(err, r, "%s: %s", path, strerror(-r));
         if (!text.size)
                 return 0;
-        return is_lines ? sources_take_lines(text.data, release, suite, out) : sources_take_paragraphs(text.data, release, suite, out);
+        return is_lines ? sources_take_lines(text.data, release, suite, out)
+                        : sources_take_paragraphs(text.data, release, suite, out);
 }
 
-static int take_files(const char *etc, const char *pattern, bool is_lines, const char *release, const char *suite, struct rv_buf *out,
-        struct rv_error *err)
+static int take_files(const char *etc, const char *pattern, bool is_lines, const char *release, const char *suite,
+        struct rv_buf *out, struct rv_error *err)
 {
         char full[4096];
         glob_t found;
@@ -229,8 +231,8 @@ static int take_files(const char *etc, const char *pattern, bool is_lines, const
         return r;
 }
 
-int sources_read(const char *etc, const char *release, const char *suite, struct rv_buf *ret_lines, struct rv_buf *ret_paragraphs,
-        struct rv_error *err)
+int sources_read(const char *etc, const char *release, const char *suite, struct rv_buf *ret_lines,
+        struct rv_buf *ret_paragraphs, struct rv_error *err)
 {
         size_t n_before = ret_lines->size + ret_paragraphs->size;
         int r = take_files(etc, "sources.list", true, release, suite, ret_lines, err);

@@ -25,8 +25,8 @@ int sources_take_paragraphs(const char *text, const char *release, const char *s
  * Ownership: borrows
  * Return:    0; -ENOENT there is none; -errno with @err
  */
-int sources_read(const char *etc, const char *release, const char *suite, struct rv_buf *ret_lines, struct rv_buf *ret_paragraphs,
-        struct rv_error *err);
+int sources_read(const char *etc, const char *release, const char *suite, struct rv_buf *ret_lines,
+        struct rv_buf *ret_paragraphs, struct rv_error *err);
 
 /** sources_release() - VERSION_CODENAME of a text like /etc/os-release. Context: any. Ownership: the caller's memory. Return: false if there is none */
 bool sources_release(const char *text, char *ret, size_t size);

@@ -70,7 +70,8 @@ static _Noreturn void become(const struct tool *t, int out_fd, pid_t parent)
                 _exit(127);
         if (geteuid() == 0 && unshare(CLONE_NEWNS) == 0)
                 (void)mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
-        if (null_fd < 0 || dup2(null_fd, STDIN_FILENO) < 0 || dup2(out_fd, STDOUT_FILENO) < 0 || dup2(out_fd, STDERR_FILENO) < 0)
+        if (null_fd < 0 || dup2(null_fd, STDIN_FILENO) < 0 || dup2(out_fd, STDOUT_FILENO) < 0 ||
+                dup2(out_fd, STDERR_FILENO) < 0)
                 _exit(127);
         (void)syscall(SYS_close_range, 3u, ~0u, 0);
         execve(t->argv[0], (char *const *)t->argv, (char *const *)t->envp);
@@ -127,7 +128,8 @@ static int follow(struct tool *t, pid_t pid, int pid_fd, int out_fd)
         char data[4096];
 
         for (;;) {
-                struct pollfd fds[] = { { .fd = out_fd, .events = POLLIN }, { .fd = has_ended ? -1 : pid_fd, .events = POLLIN } };
+                struct pollfd fds[] = { { .fd = out_fd, .events = POLLIN },
+                        { .fd = has_ended ? -1 : pid_fd, .events = POLLIN } };
                 int n = poll(fds, 2, told ? 200 : 1000);
 
                 if (told && !has_ended && !give_up_us) {
