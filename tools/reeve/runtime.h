@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/config.h"
 #include "base/json.h"
-#include "package/tree_digest.h"
+#include "base/tree_digest.h"
 
 #define RUNTIME_DESCRIPTION ".runtime.json"
 #define RUNTIME_DESCRIPTION_BYTES_MAX (4u << 20)

@@ -15,7 +15,7 @@
 #include "audit/seal.h"
 #include "audit/sink.h"
 #include "loop/loop.h"
-#include "package/tree_digest.h"
+#include "base/tree_digest.h"
 #include "run/run.h"
 #include "spawn_client.h"
 

@@ -17,7 +17,7 @@
 #pragma once
 
 #include "base/config.h"
-#include "package/tree_digest.h"
+#include "base/tree_digest.h"
 
 #define IMAGE_PLACE_SIZE 64
 

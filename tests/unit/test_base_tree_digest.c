@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/hash.h"
-#include "package/tree_digest.h"
+#include "base/tree_digest.h"
 #include "test_base_tmp.h"
 #include "test_privilege.h"
 

@@ -1,4 +1,4 @@
-#include "package/tree_digest.h"
+#include "base/tree_digest.h"
 
 #include "base/fd.h"
 #include "base/hash.h"
