@@ -373,6 +373,8 @@ def main():
         fuzz(c, options.fuzz_seconds or (600 if options.long else 5), options.long)
         for jobs in [1, 4] + ([1, 4, 8] if options.long else []):
             conformance(c, "gcc-lto", jobs)
+        c.step("runtimes", [PYTHON, "tests/runtime/built.py", "--reeve", reeve_of("gcc-lto")], timeout_s=600, needs=["build gcc-lto"],
+               count=count_conformance, show=r"^ok +cases| s, \d+ MiB$")
         escape(c, "gcc-lto")
         crash(c, "gcc-lto", options.long)
         audit(c, "gcc-release")

@@ -39,7 +39,7 @@ def words_are_shown(cli):
     with open(os.path.join(cli.place, "bundle/policy.lua"), "w", encoding="ascii") as f:
         f.write('error("\\27[31mX\\nY")\n')
     for words in (["run", "--" + WORD, "hello.py"], ["run", "--raw=" + WORD, "hello.py"], ["policy", "check", WORD],
-                  ["policy", "check", "bundle"], ["doctor", "--config", WORD]):
+                  ["policy", "check", "bundle"], ["runtime", WORD], ["runtime", "build", WORD], ["runtime", "verify", "--config", "reeve.yaml", WORD], ["doctor", "--config", WORD]):
         _, out, err = cli.run(*words)
         text = out.decode() + err
         check(f"{words[:2]} shows the word", "^[[31mX^JY" in text and "\x1b" not in text, text)
@@ -52,6 +52,36 @@ def lost_is_said(cli):
             check(f"{words} to a full file", status == 125 and "No space left" in err, (status, err))
     status, _, err = cli.run(*bad, "--outcome", "/dev/full", "hello.py")
     check("a problem to a full file", status == 125 and "No space left" in err, (status, err))
+
+def runtimes(cli):
+    """The commands about runtimes, as far as they need no build: tests/runtime has those."""
+    for words, status, text in (
+            (["runtime"], 2, "say list, build or verify"), (["runtime", "make"], 2, "no command make"), (["runtime", "build"], 2, "say which NAME"),
+            (["runtime", "build", "host"], 2, "cannot be its name"), (["runtime", "build", "../x"], 2, "cannot be its name"), (["runtime", "build", ".x"], 2, "cannot be its name"),
+            (["runtime", "build", "x", "--format", "tar"], 2, "directory or erofs"), (["runtime", "build", "x", "--mirror", "registry.example"], 2, "an address"),
+            (["runtime", "build", "x", "--mirror", "http://registry.example/ x"], 2, "an address"), (["runtime", "build", "x", "--suite", "-x"], 2, "name of a release"),
+            (["runtime", "build", "x", "--include", "a b"], 2, "names of packages"), (["runtime", "build", "x", "--output", "/proc/none"], 1, "say --output"),
+            (["runtime", "verify", "nobody"], 2, "no runtime nobody"), (["runtime", "verify", "host"], 2, "have no digest"), (["runtime", "verify", "--config", "nowhere"], 125, "nowhere")):
+        got, _, err = cli.run(*words)
+        missing = words[1:2] == ["build"] and got == 1 and "is missing" in err
+        check(f"{words}", (got == status and text in err) or missing, (got, err))
+    with open(os.path.join(cli.place, "runtimes.yaml"), "w", encoding="ascii") as f:
+        f.write(f"state_dir: {cli.place}/state\nruntimes: {{d: {{root: {cli.place}/root}}, gone: {{root: {cli.place}/gone}}}}\n")
+    os.makedirs(os.path.join(cli.place, "root/usr/bin"))
+    status, out, err = cli.run("runtime", "verify", "--config", "runtimes.yaml", "--json")
+    said = {r["name"]: r for r in json.loads(out)}
+    check("runtime verify", status == 1 and said["d"]["state"] == "unknown" and said["d"]["digest"].startswith("sha256:") and said["gone"]["state"] == "unreadable", out)
+    with open(os.path.join(cli.place, "root.runtime.json"), "w", encoding="ascii") as f:
+        json.dump({"schema": "reeve.runtime/1", "digest": said["d"]["digest"]}, f)
+    status, out, err = cli.run("runtime", "verify", "--config", "runtimes.yaml", "d")
+    check("runtime verify by the description", status == 0 and out.startswith(b"ok "), out)
+    os.chmod(os.path.join(cli.place, "root/usr"), 0o700)
+    status, out, err = cli.run("runtime", "verify", "--config", "runtimes.yaml", "d")
+    check("runtime verify of what was changed", status == 1 and out.startswith(b"differs "), out)
+    status, out, err = cli.run("runtime", "list", "--config", "runtimes.yaml", "--json")
+    said = {r["name"]: r for r in json.loads(out)}
+    check("runtime list", status == 1 and said["host"]["format"] == "host" and said["gone"]["state"] == "unusable" and "is not there" in said["gone"]["text"]
+          and said["d"]["state"] == "unusable" and "interpreter" in said["d"]["text"], out)
 
 def signing(cli):
     """The commands that sign: what they print, what they refuse, and that no key is written over."""
@@ -227,6 +257,7 @@ def main():
         hiding(cli)
         erasing(cli)
         signing(cli)
+        runtimes(cli)
         if cli.run("doctor", "--config", "reeve.yaml")[0] == 0:
             for f in (gone, stalled, one_signal, given_again):
                 f(cli)
