@@ -27,7 +27,7 @@
  *      "at" (of javascript)}]}
  *     -> tree/ and manifest.json in the staging directory, and {"n_files", "bytes", "manifest_sha256"}
  *     or {"fault": {"cause", "text", "package"}}: what was made so far is worth nothing; cause also hash_mismatch
- * compiled: byte code of a layer, below tree/ of the staging directory. `file` is a stream of frames: "RVPC", u32 path_bytes, u32 data_bytes (little-endian),
+ * compiled: byte code of a layer. `file` is a stream of frames: "RVPC", u32 path_bytes, u32 data_bytes (little-endian),
  *        path, data; at the end "RVPE", u32 number of frames, u32 0. A path is lib/pythonX.Y/site-packages/…/__pycache__/
  *        NAME.TAG.pyc, whose NAME.py is in the tree, and the data byte code with an unchecked hash (PEP 552).
  *     {"file"}

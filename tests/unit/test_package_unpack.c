@@ -86,7 +86,7 @@ static void helpers_fail(void **state)
                 json_t *result = (json_t *)0x1;
                 int fd = open(helpers[i].program, O_PATH | O_CLOEXEC);
                 struct rv_error err = { 0 };
-                int r = rv_unpack_scan(fd, dir_fd, job, rv_boot_us() + 10000000, &result, &err);
+                int r = rv_unpack_scan(fd, dir_fd, job, NULL, rv_boot_us() + 10000000, &result, &err);
 
                 if (r != helpers[i].result || result != (json_t *)0x1 || !strstr(err.message, helpers[i].message))
                         fail_msg("%s: %d %s", helpers[i].name, r, err.message);
@@ -103,7 +103,7 @@ static void no_time(void **state)
         struct rv_error err = { 0 };
 
         (void)state;
-        assert_int_equal(rv_unpack_scan(fd, dir_fd, job, rv_boot_us(), &result, &err), -ETIMEDOUT);
+        assert_int_equal(rv_unpack_scan(fd, dir_fd, job, NULL, rv_boot_us(), &result, &err), -ETIMEDOUT);
         assert_null(result);
         assert_non_null(strstr(err.message, "took too long"));
         close(fd);

@@ -271,7 +271,7 @@ def compiled(helper):
         check(f"compiled {i}: status", status == 0, (status, text))
         return result or {}, out
     result, out = run("good", frame(pyc, code) + frame(SITE + "/demo/__pycache__/__init__.cpython-311.pyc", code * 9000) + frame(SITE + "/__pycache__/pure.cpython-311.pyc", code) + end(3))
-    made = tree(out + "/tree")
+    made = tree(out)
     with open(out + "/manifest-compiled.json", "rb") as f:
         manifest = json.load(f)
     check("compiled: files", made.get(pyc) == ("file", 0o644, code) and result.get("n_files") == 3, (result, made.get(pyc)))

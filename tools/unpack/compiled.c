@@ -73,14 +73,10 @@ int compiled(int in_fd, json_t **ret, struct rv_error *err)
         static const char *const owners[] = { "the byte code" };
         struct sink s = { 0 };
         struct fault f = { 0 };
-        _cleanup_(rv_closep) int fd = -EBADF;
         FILE *in = in_fd >= 0 ? fdopen(in_fd, "r") : NULL;
         int r = in ? 0 : -ENOENT;
 
-        if (r == 0 && (mkdirat(JOB_FD_STAGING, TREE_NAME, 0755) < 0 ||
-                              (fd = openat(JOB_FD_STAGING, TREE_NAME, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0))
-                r = rv_raise(-errno);
-        tree_open(&s.tree, fd, owners);
+        tree_open(&s.tree, JOB_FD_STAGING, owners);
         s.tree.lists_caches_only = true;
         if (r == 0)
                 r = read_all(&s, in, ret, &f);
