@@ -278,7 +278,7 @@ int rv_spawn_client_layer(
         snprintf(q.run_id, sizeof(q.run_id), "%s", layer->run_id);
         snprintf(q.layer, sizeof(q.layer), "%s", layer->digest);
         r = rv_send_with_fds(
-                client->fd, &q, sizeof(q), fds, layer->kind == RV_SPAWN_REQUEST_REMOVE ? 0 : RV_N_ELEMENTS(fds));
+                client->fd, &q, sizeof(q), fds, RV_N_ELEMENTS(fds));
         if (r < 0) {
                 free(spawn);
                 return rv_raise(r);

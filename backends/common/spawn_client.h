@@ -27,9 +27,9 @@ int rv_spawn_client_start(
         struct rv_spawn_client *client, const struct rv_spawn_spec *spec, rv_spawn_cb cb, void *arg, uint64_t *ret_id);
 /* What the spawner is to do with a package layer. */
 struct rv_spawn_layer {
-        uint32_t kind;                       /* RV_SPAWN_REQUEST_BUILD, _COMPILED or _REMOVE */
+        uint32_t kind;                       /* RV_SPAWN_REQUEST_BUILD or _COMPILED */
         const char *run_id, *digest;
-        int job_fd, result_fd, artifacts_fd, lock_fd;   /* lent; of the helper, see enum rv_spawn_layer_fd; REMOVE has none */
+        int job_fd, result_fd, artifacts_fd, lock_fd;   /* lent; of the helper, see enum rv_spawn_layer_fd */
 };
 
 /** rv_spawn_client_layer() - have it done; one event comes: RV_SPAWN_LAYER, or RV_SPAWN_LOST. rv_spawn_client_stop() ends it early. Context: loop thread. Ownership: borrows. Return: 0 or -errno */

@@ -22,7 +22,6 @@ enum rv_spawn_request_kind {
         RV_SPAWN_REQUEST_STOP,
         RV_SPAWN_REQUEST_BUILD,         /* a package layer: `layer` is its digest; with the descriptors of enum rv_spawn_layer_fd */
         RV_SPAWN_REQUEST_COMPILED,      /* add to layer `layer` what was compiled of it; with the same */
-        RV_SPAWN_REQUEST_REMOVE,        /* layer `layer` */
 };
 
 /* The descriptors of a BUILD and a COMPILED, in this order, by SCM_RIGHTS: they become the helper's. */
@@ -62,7 +61,7 @@ struct rv_spawn_request {
 enum rv_spawn_gate_kind {
         RV_SPAWN_GATE = 64,     /* the gate was started, for the run that is asked for next: its channel comes along */
         RV_SPAWN_GATE_LOST,     /* it cannot be started, or it ended; `fault_text` says why */
-        RV_SPAWN_LAYER,         /* with the `id` of a BUILD, COMPILED or REMOVE: it is done, or fault_errno and fault_text say why not */
+        RV_SPAWN_LAYER,         /* with the `id` of a BUILD or COMPILED: it is done, or fault_errno and fault_text say why not */
 };
 
 /* The event's descriptors, result_fd or those of `network`, and a gate's channel travel by SCM_RIGHTS, in their order. */

@@ -6,6 +6,8 @@
 #include "base/remove.h"
 
 #include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -142,6 +144,19 @@ void rv__packages_stop(struct rv_run *run, enum rv_stop why)
                 return;
         run->packages.stop_why = why;
         rv__run_go_on(run);
+}
+
+void rv__packages_say(struct rv_run *run, const char *fmt, ...)
+{
+        char text[160];
+        va_list ap;
+
+        if (!run->input.progress)
+                return;
+        va_start(ap, fmt);
+        vsnprintf(text, sizeof(text), fmt, ap);
+        va_end(ap);
+        run->input.progress(run->input.ctx, text);
 }
 
 /* ---- The thread ---- */

@@ -110,6 +110,8 @@ enum rv_step rv__packages_wait(struct rv_run *run, uint64_t ms);
 bool rv__packages_is_ending(struct rv_run *run);
 /** rv__packages_end() - the phase @phase ends as rv__packages_is_ending() said, once nothing is under way. Context: loop thread. Ownership: borrows. Return: RV_STEP_WAIT or RV_STEP_CLASSIFY */
 enum rv_step rv__packages_end(struct rv_run *run, enum rv_phase phase);
+/** rv__packages_say() - what is done now, for people. Context: loop thread. Ownership: borrows. Return: none */
+void rv__packages_say(struct rv_run *run, const char *fmt, ...) RV_PRINTF(2, 3);
 /** rv__packages_work() - have the thread do `work`. Context: loop thread. Ownership: borrows. Return: RV_STEP_WAIT; RV_STEP_ANSWER */
 enum rv_step rv__packages_work(struct rv_run *run);
 /** rv__packages_build() - have the spawner do it; `is_building` until it is done, then `build_errno` and `build_fault` say how. Context: loop thread. Ownership: borrows. Return: 0 or -errno */

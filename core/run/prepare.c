@@ -179,6 +179,7 @@ static enum rv_step build(struct rv_run *run)
         if (r == 0)
                 r = make_lock(run->packages.lock, &lock_fd);
         rv_test_point("before-build");
+        rv__packages_say(run, "making the layer");
         if (r == 0)
                 r = rv__packages_build(run, RV_LAYER_BUILD, job_fd, lock_fd);
         if (r < 0)
@@ -220,6 +221,7 @@ static enum rv_step begin_build(struct rv_run *run)
                 return refuse_build(run, "the layer is not there any more, and no registry is known to fetch it from", false);
         if (rv__packages_open_artifacts(run, &err) < 0)
                 return refuse_build(run, err.message, true);
+        rv__packages_say(run, "fetching the packages of the lock");
         p->work.what = RV_WORK_HELD_LOCK;
         json_decref(p->work.lock);
         p->work.lock = json_incref(p->lock);
@@ -232,8 +234,10 @@ static enum rv_step queue(struct rv_run *run)
         bool is_there;
         int r = rv__packages_claim(run, run->packages.digest);
 
-        if (r == RV_STORE_E_TAKEN)
+        if (r == RV_STORE_E_TAKEN) {
+                rv__packages_say(run, "waiting for another run that makes the same layer");
                 return rv__packages_wait(run, QUEUE_POLL_MS);
+        }
         if (r < 0 || use_layer(run, &is_there, &err) < 0)
                 return rv__run_fail(run, 503, "the package store cannot be used", r < 0 ? strerror(-r) : err.message);
         return is_there ? finish(run) : begin_build(run);

@@ -172,6 +172,7 @@ static enum rv_step start_job(struct rv_run *run)
         };
 
         p->text.size = 0;
+        rv__packages_say(run, "%s finds versions", tool_of(run));
         if (!input || rv__job_start(run, &spec) < 0)
                 return fail_for_memory(run);
         p->step = RV_PACKAGES_JOB;
@@ -233,8 +234,10 @@ static enum rv_step queue(struct rv_run *run)
 {
         int r = rv__packages_claim(run, run->packages.key);
 
-        if (r == RV_STORE_E_TAKEN)
+        if (r == RV_STORE_E_TAKEN) {
+                rv__packages_say(run, "waiting for another run that looks for the same packages");
                 return rv__packages_wait(run, QUEUE_POLL_MS);
+        }
         if (r < 0)
                 return rv__run_fail(run, 503, "the package store cannot be used", strerror(-r));
         r = use_held(run);
@@ -334,12 +337,14 @@ static enum rv_step look_at_closure(struct rv_run *run)
         json_decref(p->work.lock);
         p->work.lock = NULL;
         if (r == RV_CLOSURE_E_FAILED) {
+                rv__packages_say(run, "finding out why there are none");
                 explain(run, closure);
         } else {
                 p->work.what = RV_WORK_NEW_LOCK;
                 json_decref(p->work.closure);
                 p->work.closure = closure;
                 p->work.cutoff_s = cutoff_of(run);
+                rv__packages_say(run, "fetching and reading %zu packages", json_array_size(json_object_get(closure, "packages")));
                 p->work.wants_young = p->work.cutoff_s >= 0 && strcmp(tool_of(run), "pip") == 0;
         }
         rv__job_free(run);

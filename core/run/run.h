@@ -27,12 +27,12 @@
 #define RV_CORE_BACKENDS_MAX 8
 
 /* What is to be done with a package layer, by whoever has the privilege for it. */
-enum rv_layer_action { RV_LAYER_BUILD, RV_LAYER_COMPILED, RV_LAYER_REMOVE };
+enum rv_layer_action { RV_LAYER_BUILD, RV_LAYER_COMPILED };
 
 struct rv_layer_task {
         enum rv_layer_action action;
         const char *run_id, *digest;
-        int job_fd, result_fd, artifacts_fd, lock_fd;        /* lent; lock_fd negative: none; REMOVE has none at all */
+        int job_fd, result_fd, artifacts_fd, lock_fd;        /* lent; lock_fd negative: none */
 };
 
 struct rv_store;

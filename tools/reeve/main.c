@@ -17,7 +17,7 @@ static const struct {
 } verbs[] = {
         { "run", verb_run, "run a program under policy, isolated" },
         { "audit", verb_audit, "verify, replay and look through the log of decisions" },
-        { "package", verb_package, "list, verify and remove what is kept of packages" },
+        { "package", verb_package, "find packages, lock them, and see to what is kept of them" },
         { "policy", verb_policy, "check a policy bundle, or print its digest" },
         { "runtime", verb_runtime, "list, build and verify what runs see as their files" },
         { "doctor", verb_doctor, "try what a run needs on this host, and say what is missing" },

@@ -8,6 +8,8 @@ static const struct command {
         int (*run)(int argc, char **argv);
         const char *text;
 } commands[] = {
+        { "resolve", package_resolve, "find what packages come to, and make their layer" },
+        { "lock", package_lock, "the same, and print the lock for `reeve run --lock`" },
         { "list", package_list, "list the layers and locks that are kept" },
         { "verify", package_verify, "are layers what they were when they were made?" },
         { "prune", package_prune, "remove layers and locks that are old or too much" },

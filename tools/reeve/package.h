@@ -14,6 +14,8 @@
 #include "store/packages.h"
 
 /* The commands. Context: start of the process. Ownership: borrow. Return: the exit status. */
+int package_resolve(int argc, char **argv);
+int package_lock(int argc, char **argv);
 int package_list(int argc, char **argv);
 int package_prune(int argc, char **argv);
 int package_verify(int argc, char **argv);

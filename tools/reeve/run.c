@@ -1,3 +1,4 @@
+#include "progress.h"
 #include "reeve.h"
 #include "run_options.h"
 #include "session.h"
@@ -24,6 +25,7 @@ struct run_verb {
         struct session session;
         struct rv_run *run;
         struct stream out, err;
+        struct progress progress;
         int outcome_fd;
         int status;
         bool is_sealed, is_released;
@@ -172,9 +174,18 @@ static void on_sealed(void *arg, int r, const struct rv_error *err)
         end_if_over(v);
 }
 
+static void on_progress(void *ctx, const char *text)
+{
+        struct run_verb *v = ctx;
+
+        progress_show(&v->progress, text);
+}
+
 static void on_started(void *ctx, struct rv_run *run)
 {
         struct run_verb *v = ctx;
+
+        progress_clear(&v->progress);
 
         (void)run;
         rv_seal_prepare(v->session.seal);
@@ -202,6 +213,7 @@ static void on_answered(void *ctx, struct rv_run *run)
         struct stream file, *both[] = { &v->err, &v->out };
         int out_r, err_r, file_r = 0;
 
+        progress_clear(&v->progress);
         v->out.flow = v->err.flow = NULL;
         v->n_signals_seen = v->n_signals_answered = n_signals;
         v->moved_us = rv_boot_us();
@@ -354,10 +366,13 @@ static int run_in_session(struct run_verb *v)
                 .value = v->options.request ? NULL : v->options.value,
                 .ctx = v,
                 .output = v->options.is_json ? NULL : on_output,
+                .progress = on_progress,
                 .started = on_started,
                 .answered = on_answered,
                 .released = on_released,
         };
+        if (!v->options.is_json)
+                progress_init(&v->progress);
         watch_signals(v);
         r = rv_run_start(&s->core, &input, &v->run);
         if (r < 0) {

@@ -19,7 +19,7 @@ static int do_layer(void *layer_arg, const struct rv_layer_task *task,
 {
         static const uint32_t kinds[] = { [RV_LAYER_BUILD] = RV_SPAWN_REQUEST_BUILD,
                 [RV_LAYER_COMPILED] = RV_SPAWN_REQUEST_COMPILED,
-                [RV_LAYER_REMOVE] = RV_SPAWN_REQUEST_REMOVE };
+                 };
         struct session *s = layer_arg;
         const struct rv_spawn_layer layer = { .kind = kinds[task->action],
                 .run_id = task->run_id,

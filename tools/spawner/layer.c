@@ -333,18 +333,3 @@ void layer_stop_all(struct spawner *s)
         for (struct layer_job *job = s->layer_jobs; job; job = job->next)
                 (void)syscall(SYS_pidfd_send_signal, job->pidfd, SIGKILL, NULL, 0);
 }
-
-void layer_remove(struct spawner *s, const struct rv_spawn_request *q)
-{
-        const char *fault = request_find_fault(s->config, q);
-        struct rv_error err = { 0 };
-        int r;
-
-        if (fault)
-                r = rv_error_set(&err, -EINVAL, "the loop asked for what may not be: %s", fault);
-        else
-                r = open_store(s, &err);
-        if (r == 0)
-                r = rv_layers_remove(&s->layers, q->layer, &err);
-        report(s, q->id, r, err.message);
-}

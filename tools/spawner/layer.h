@@ -50,8 +50,6 @@ bool layers_show(const struct spawner *s, char **ret_path, int *ret_fd);
 
 /** layer_begin() - build, or add what was compiled. RV_SPAWN_LAYER is reported when it is done, or cannot be. Context: spawner. Ownership: takes the @fds. Return: none */
 void layer_begin(struct spawner *s, const struct rv_spawn_request *q, const int fds[RV_SPAWN_LAYER_FD_MAX_]);
-/** layer_remove() - remove a layer, and report. Context: spawner. Ownership: borrows. Return: none */
-void layer_remove(struct spawner *s, const struct rv_spawn_request *q);
 /** layer_stop() - end the helper of job @id, if there is one. Context: spawner. Ownership: none. Return: none */
 void layer_stop(struct spawner *s, uint64_t id);
 /** layer_stop_all() - the loop is gone. Context: spawner. Ownership: none. Return: none */

@@ -91,8 +91,6 @@ static void on_channel(struct spawner *s)
                 rv_close(fds[i]);
         if (r == REQUEST_SPAWN && q.spawn.kind == RV_SPAWN_REQUEST_STOP && n_fds == 0)
                 stop(s, q.spawn.id);
-        else if (r == REQUEST_SPAWN && q.spawn.kind == RV_SPAWN_REQUEST_REMOVE && n_fds == 0)
-                layer_remove(s, &q.spawn);
         else if (r == REQUEST_SIGN && n_fds == 0)
                 sign(s, &q.sign);
         else
