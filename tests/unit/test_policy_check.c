@@ -88,6 +88,8 @@ static void sound_bundles(void **state)
 {
         static const struct row rows[] = {
                 { "the least", ALLOW_ALL, { NULL } },
+                { "obligations", "return policy { packages = {\nrule { id = 'a', match = { name = 'x' }, allow = true, pin = '1.2', require_hash = true, newest_published = 'P1DT6H', allow_source_build = true },\n"
+                                 "default = 'allow' }, " REST, { NULL } },
                 { "everything", "local limit = 7\n"
                                 "local function young(p) return p.age_days < limit end\n"
                                 "local bad = { 'evil-*', 'worse' }\n"
@@ -113,7 +115,7 @@ static void sound_bundles(void **state)
 
 static void the_projects_own_bundles(void **state)
 {
-        static const char *const names[] = { "default", "strict" };
+        static const char *const names[] = { "default", "strict", "examples/cooldown", "examples/licenses" };
 
         for (size_t i = 0; i < RV_N_ELEMENTS(names); i++) {
                 _cleanup_(rv_buf_fini) struct rv_buf said = { 0 };
@@ -123,6 +125,22 @@ static void the_projects_own_bundles(void **state)
                 if (rv_policy_check(dir, tell, &said) != 0)
                         fail_msg("%s: %s", names[i], said.data);
         }
+}
+
+static void obligations(void **state)
+{
+        static const struct row rows[] = {
+                { "no exact version", "return policy { packages = {\nrule { id = 'a', match = { name = 'x' }, allow = true, pin = '>=1' },\ndefault = 'allow' }, " REST,
+                        { "policy.lua:2: rule 'a': `pin` is one exact version" } },
+                { "no version of its language", "return policy { packages = {\n\nrule { id = 'a', match = { language = 'javascript' }, allow = true, pin = '1.2' },\ndefault = 'allow' }, " REST,
+                        { "policy.lua:3: rule 'a': `pin` is one exact version, and '1.2' is none of javascript" } },
+                { "each", "return policy { packages = {\nrule { id = 'a', match = { name = 'x' }, allow = true, newest_published = 'P1M' },\nrule { id = 'b', match = { name = 'y' }, deny = 'x', require_hash = true },\n"
+                          "default = 'allow' }, " REST,
+                        { "policy.lua:2: rule 'a': `newest_published` is a duration", "policy.lua:3: rule 'b': `require_hash` belongs to a rule of section packages that allows" } },
+        };
+
+        (void)state;
+        RUN(rows);
 }
 
 static void undefined_globals(void **state)
@@ -270,7 +288,7 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_top, remove_top)
         const struct CMUnitTest tests[] = {
-                TEST(sound_bundles), TEST(the_projects_own_bundles), TEST(undefined_globals),
+                TEST(sound_bundles), TEST(the_projects_own_bundles), TEST(obligations), TEST(undefined_globals),
                 TEST(undefined_globals_far), TEST(facts_in_functions),
                 TEST(rules_and_sections), TEST(unreachable_rules), TEST(other_files), TEST(what_cannot_be_loaded),
         };
