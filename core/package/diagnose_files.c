@@ -23,7 +23,8 @@ static int compare(int dir_fd, const char *name, const char *told, bool *ret_is_
         return 0;
 }
 
-int rv__diagnose_files(const struct rv_package_trouble *t, const struct rv__probe *probes, size_t n, struct rv__finding *f, struct rv_error *err)
+int rv__diagnose_files(const struct rv_package_trouble *t, const struct rv__probe *probes, size_t n,
+        struct rv__finding *f, struct rv_error *err)
 {
         struct rv_fetch_item items[RV__PROBES_MAX] = { 0 };
         char names[RV__PROBES_MAX][16];
@@ -43,13 +44,15 @@ int rv__diagnose_files(const struct rv_package_trouble *t, const struct rv__prob
         for (size_t i = 0; i < n; i++) {
                 bool is_same = true;
 
-                if (r == 0 && items[i].answer.status == 200 && probes[i].sha256 && compare(t->dir_fd, names[i], probes[i].sha256, &is_same) == 0 && !is_same) {
+                if (r == 0 && items[i].answer.status == 200 && probes[i].sha256 &&
+                        compare(t->dir_fd, names[i], probes[i].sha256, &is_same) == 0 && !is_same) {
                         rv__find(f, RV_PACKAGE_CAUSE_CONFLICT, probes[i].package,
                                  "%.80s: the file %.120s is not the one that the registry names by its hash; somebody has changed it, or the registry is damaged",
                                  probes[i].package, probes[i].file);
                         f->is_hash = true;
                 }
                 (void)unlinkat(t->dir_fd, names[i], 0);
+                rv_metadata_request_wipe(&items[i].q);
                 rv_fetch_answer_fini(&items[i].answer);
         }
         return rv_trace(r);

@@ -65,7 +65,7 @@ static json_t *get(const struct rv_metadata_source *src, const json_t *job)
 static json_t *diagnose(const struct rv_metadata_source *src, const json_t *job)
 {
         struct rv_package packages[PACKAGES_MAX] = { 0 };
-        struct rv_package_trouble t = { .source = src, .packages = packages, .closure = json_object_get(job, "closure"),
+        struct rv_package_trouble t = { .source = src, .dir_fd = -EBADF, .packages = packages, .closure = json_object_get(job, "closure"),
                 .obligations = json_object_get(job, "obligations"), .contacts = json_object_get(job, "contacts"),
                 .denials = json_object_get(job, "denials"), .cutoff_s = (int64_t)number(job, "cutoff_s", UINT64_MAX) };
         struct rv_package_failure f = { .code = "", .cause = "" };
