@@ -27,7 +27,7 @@ int rv__diagnose_files(const struct rv_package_trouble *t, const struct rv__prob
         struct rv__finding *f, struct rv_error *err)
 {
         struct rv_fetch_item items[RV__PROBES_MAX] = { 0 };
-        char names[RV__PROBES_MAX][16];
+        char names[RV__PROBES_MAX][24];
         _cleanup_(rv_arena_fini) struct rv_arena arena = { 0 };
         int r = 0;
 
