@@ -17,8 +17,10 @@ struct batch {
 
 static void batch_fini(struct batch *b)
 {
-        for (size_t i = 0; i < b->n; i++)
+        for (size_t i = 0; i < b->n; i++) {
+                rv_metadata_request_wipe(&b->items[i].q);
                 rv_fetch_answer_fini(&b->items[i].answer);
+        }
         free(b->items);
         free(b->index);
         free(b->files);

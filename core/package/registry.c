@@ -127,6 +127,14 @@ int rv_registry_add_url(struct rv_registry *r, const char *text, const char **re
         return at < 0 ? rv_trace(at) : 0;
 }
 
+void rv_registry_learn(struct rv_registry *r, const char *url)
+{
+        size_t n = r->n_hosts;
+
+        if (rv_registry_add_url(r, url, NULL) == 0 && r->n_hosts > n)
+                r->hosts[n].is_learned = true;
+}
+
 static int add_secret(struct rv_registry *r, enum rv__secret_kind kind, const char *url, const char **ret_plain)
 {
         const char *plain;

@@ -103,6 +103,9 @@ RV_DEFINE_CLEANUP(struct rv_registry, rv_registry_free)
  */
 int rv_registry_add_url(struct rv_registry *r, const char *url, const char **ret_plain);
 
+/** rv_registry_learn() - the host of a file that a page names joins the list, as one that has to be public. Context: any. Ownership: copies. Return: none; what is no address, or too much, is left out */
+void rv_registry_learn(struct rv_registry *r, const char *url);
+
 /**
  * rv_registry_page_hosts() - the hosts that the links of an index's page name
  * @text: a page in HTML or JSON (PEP 503, PEP 691), @n bytes, not trusted

@@ -87,7 +87,7 @@ static enum rv_step judge(struct rv_run *run, const struct rv_policy_notes *note
                 return rv__run_fail(run, 500, "out of memory", "reeve ran out of memory while it judged packages");
         if (r > 0)
                 return RV_STEP_RESOLVE;
-        if (!rv_policy_verdict_is_allow(run->verdict) && notes->lacking)
+        if (strcmp(rv_policy_verdict_code(run->verdict), "policy_error") == 0 && notes->lacking)
                 return refuse_lacking(run, notes);
         if (!rv_policy_verdict_is_allow(run->verdict))
                 return rv__run_refuse_by_policy(run);

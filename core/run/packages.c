@@ -161,6 +161,15 @@ void rv__packages_say(struct rv_run *run, const char *fmt, ...)
 
 /* ---- The thread ---- */
 
+static int find_pages(struct rv_packages_work *w)
+{
+        _cleanup_(rv_freep) const char **names = calloc(w->n_packages + 1, sizeof(*names));
+
+        for (size_t i = 0; names && i < w->n_packages; i++)
+                names[i] = w->packages[i].name;
+        return names ? rv_trace(rv_metadata_get(&w->in.source, names, w->n_packages, &w->pages, &w->err)) : rv_raise(-ENOMEM);
+}
+
 /* Versions younger than the cutoff, of packages of the new lock that are. */
 static int find_young(struct rv_packages_work *w)
 {
@@ -194,6 +203,9 @@ static void work(void *arg)
         struct rv_packages_work *w = &((struct rv_run *)arg)->packages.work;
 
         switch (w->what) {
+        case RV_WORK_LEARN:
+                w->r = find_pages(w);
+                break;
         case RV_WORK_NEW_LOCK:
                 w->r = rv_acquire(&w->in, w->closure, &w->lock, &w->failure, &w->err);
                 if (w->r == 0 && w->wants_young)
@@ -306,6 +318,7 @@ void rv__packages_fini(struct rv_run *run)
         rv_registry_tools_fini(&p->env);
         rv_buf_fini(&p->text);
         json_decref(p->work.young);
+        json_decref(p->work.pages);
         rv_close(p->use_fd);
         rv_close(p->result_fd);
         rv_close(p->frames_fd);

@@ -213,6 +213,8 @@ static enum rv_step begin(struct rv_run *run)
         return rv__run_resolve(run);
 }
 
+static enum rv_step learn(struct rv_run *run);
+
 static enum rv_step prepare_job(struct rv_run *run)
 {
         struct rv_run_packages *p = &run->packages;
@@ -226,6 +228,51 @@ static enum rv_step prepare_job(struct rv_run *run)
         rv_registry_tools_fini(&p->env);
         if (!registry || err.code || rv_registry_resolver_env(registry, runtime ? runtime->root : "host", &p->env, &err) < 0)
                 return refuse_to_begin(run, run->backend->name, registry ? err.message : "the registry has no address");
+        return registry->has_files || p->work.pages ? start_job(run) : learn(run);
+}
+
+/* ---- Where the files are, of an index that has no page by which that was found out ---- */
+
+static enum rv_step learn(struct rv_run *run)
+{
+        struct rv_packages_work *w = &run->packages.work;
+
+        w->what = RV_WORK_LEARN;
+        w->packages = run->request->packages;
+        w->n_packages = run->request->n_packages;
+        return rv__packages_work(run);
+}
+
+/* Is all before the path the same? Most of a page's files are in one place. */
+static bool has_same_host(const char *a, const char *b)
+{
+        int slashes = 0;
+
+        for (; *a && *a == *b && slashes < 3; a++, b++)
+                slashes += *a == '/';
+        return slashes == 3;
+}
+
+/* What a page says there counts for as much as it did before: the hosts have to be public. */
+static enum rv_step take_learned(struct rv_run *run)
+{
+        struct rv_registry *registry = run->core->registries[run->request->language];
+        json_t *page, *version;
+        const json_t *file;
+        const char *name, *key, *before = "";
+        size_t i;
+
+        json_object_foreach(run->packages.work.pages, name, page)
+                json_object_foreach(json_object_get(page, "versions"), key, version)
+                        json_array_foreach(json_object_get(version, "files"), i, file) {
+                                const char *url = rv_json_get_string(file, "url", "");
+
+                                if (!has_same_host(url, before))
+                                        rv_registry_learn(registry, url);
+                                before = url;
+                        }
+        if (!run->packages.work.pages)
+                run->packages.work.pages = json_object();
         return start_job(run);
 }
 
@@ -413,6 +460,8 @@ static enum rv_step look_at_work(struct rv_run *run)
         struct rv_run_packages *p = &run->packages;
 
         rv__run_clear_timer(run);
+        if (p->work.what == RV_WORK_LEARN)
+                return take_learned(run);       /* a failure shows in what comes next, and is looked into there */
         if (p->work.r == 0)
                 return take_new_lock(run);
         if (p->work.r == RV_ACQUIRE_E_FAILED && p->stale_lock && is_of_registry(p->work.failure.cause)) {
