@@ -7,15 +7,15 @@
 int rv_lock_read(const char *text, size_t n, json_t **ret, struct rv_error *err)
 {
         _cleanup_(rv_json_unrefp) json_t *lock = NULL;
+        struct rv_error why = { 0 };
         int r;
 
         if (n > RV_LOCK_BYTES_MAX)
                 return rv_error_set(err, rv_raise(-EFBIG), "lock: it has more than %zu MiB, which no lock has; make it anew with `reeve package lock`", RV_LOCK_BYTES_MAX >> 20);
-        r = rv_json_read(text, n, RV_LOCK_DEPTH_MAX, &lock, err);
-        if (r < 0) {
-                rv_error_prefix(err, "lock: it cannot be read as JSON");
-                return rv_trace(r);
-        }
+        r = rv_json_read(text, n, RV_LOCK_DEPTH_MAX, &lock, &why);
+        /* Only where: what stands there is shown by nobody. */
+        if (r < 0)
+                return rv_error_set(err, rv_trace(r), "lock: it cannot be read as JSON (%.*s); make it anew with `reeve package lock`", (int)strcspn(why.message, ":"), why.message);
         r = rv_lock_check(lock, err);
         if (r < 0)
                 return rv_trace(r);

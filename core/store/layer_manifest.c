@@ -84,10 +84,14 @@ static int take_entries(const json_t *list, struct rv_manifest *m, struct rv_err
 int rv_manifest_read(const char *text, size_t n, struct rv_manifest *ret, struct rv_error *err)
 {
         struct rv_manifest m = { 0 };
+        struct rv_error why = { 0 };
         int r = n > RV_MANIFEST_BYTES_MAX ? rv_error_set(err, -EINVAL, "it is larger than any manifest") : 0;
 
         if (r == 0)
-                r = rv_json_read(text, n, DEPTH_MAX, &m.document, err);
+                r = rv_json_read(text, n, DEPTH_MAX, &m.document, &why);
+        /* Only where: what stands there is shown by nobody. */
+        if (why.message[0])
+                rv_error_set(err, r, "it is no JSON (%.*s)", (int)strcspn(why.message, ":"), why.message);
         if (r == 0 && (strcmp(rv_json_get_string(m.document, "schema", ""), RV_MANIFEST_SCHEMA) || !json_is_array(json_object_get(m.document, "entries"))))
                 r = rv_error_set(err, -EINVAL, "it is no " RV_MANIFEST_SCHEMA);
         if (r == 0)

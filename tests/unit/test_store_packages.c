@@ -368,6 +368,7 @@ static void listed(void **state)
 
         assert_int_equal(rv_store_list(store, &list, NULL), 0);
         assert_int_equal(list.n_layers + list.n_locks, 0);
+        rv_store_list_fini(&list);
         make_layer(state, B, 5000000);
         make_layer(state, A, 7000000);
         make_layer(state, C, 1000000);
