@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -146,6 +147,8 @@ static void release(struct spawner *s, struct layer_job *job)
         rv_close(job->pidfd);
         rv_close(job->lock_fd);
         rv_layers_stage_close(&job->stage);
+        if (job->placed)
+                munmap(job->placed, sizeof(*job->placed));
         (void)rv_cgroup_remove(&s->place, &job->cgroup);
         rv_uid_release(&job->uids);
         free(job);
@@ -282,28 +285,79 @@ static void describe_end(const siginfo_t *info, uint64_t n_oom_kills, struct rv_
 }
 
 /* Nothing of its user is left, or may be: what it made does not change any more. */
-static void conclude(struct spawner *s, struct layer_job *job)
+static int place(const struct spawner *s, const struct layer_job *job, struct rv_error *err)
+{
+        if (job->kind == RV_SPAWN_REQUEST_BUILD)
+                return rv_layers_publish(&s->layers, job->run_id, job->digest, job->lock_fd, err);
+        return rv_layers_add_compiled(&s->layers, job->run_id, job->digest, err);
+}
+
+/* All of it goes to the disk, and other runs are not to wait for that: a child does it, and says how it went in memory that is shared. */
+static int begin_placing(struct spawner *s, struct layer_job *job)
+{
+        struct clone_args args = {
+                .flags = CLONE_PIDFD, .exit_signal = SIGCHLD, .pidfd = (uint64_t)(uintptr_t)&job->pidfd
+        };
+        struct epoll_event e = { .events = EPOLLIN, .data.ptr = &job->pidfd };
+        void *memory = mmap(NULL, sizeof(struct rv_error), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        long pid;
+
+        if (memory == MAP_FAILED)
+                return -errno;
+        job->placed = memory;
+        job->pidfd = rv_close(job->pidfd);
+        signer_forget(&s->signer);      /* the child has a copy of what is in memory now */
+        pid = syscall(SYS_clone3, &args, sizeof(args));
+        if (pid == 0)
+                _exit(place(s, job, job->placed) < 0);
+        if (pid < 0)
+                return -errno;
+        job->pid = (pid_t)pid;
+        return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, job->pidfd, &e) < 0 ? -errno : 0;
+}
+
+static void await(struct layer_job *job, siginfo_t *ret)
+{
+        *ret = (siginfo_t){ 0 };
+        while (waitid(P_PIDFD, (id_t)job->pidfd, ret, WEXITED) < 0 && errno == EINTR)
+                ;
+}
+
+/* Returns whether it goes on. */
+static bool conclude_helper(struct spawner *s, struct layer_job *job)
 {
         struct rv_cgroup_counters counters;
         struct rv_error err = { 0 };
-        siginfo_t info = { 0 };
-        int r = 0;
+        siginfo_t info;
+        int r;
 
-        while (waitid(P_PIDFD, (id_t)job->pidfd, &info, WEXITED) < 0 && errno == EINTR)
-                ;
+        await(job, &info);
         rv_cgroup_count(&job->cgroup, &counters);
-        if (info.si_code != CLD_EXITED || info.si_status != 0) {
-                describe_end(&info, counters.n_oom_kills, &err);
-                r = err.code;
-                (void)rv_layers_unstage(&s->layers, job->run_id);
-        } else if (job->kind == RV_SPAWN_REQUEST_BUILD) {
-                r = rv_layers_publish(&s->layers, job->run_id, job->digest, job->lock_fd, &err);
+        if (info.si_code == CLD_EXITED && info.si_status == 0) {
+                r = begin_placing(s, job);
+                if (r == 0)
+                        return true;
+                rv_error_set(&err, r, "cannot start a process that puts the layer in place: %s", strerror(-r));
         } else {
-                r = rv_layers_add_compiled(&s->layers, job->run_id, job->digest, &err);
+                describe_end(&info, counters.n_oom_kills, &err);
         }
-        if (r < 0 && info.si_code == CLD_EXITED && info.si_status == 0)
+        (void)rv_layers_unstage(&s->layers, job->run_id);
+        report(s, job->id, err.code, err.message);
+        return false;
+}
+
+static void conclude_placing(struct spawner *s, struct layer_job *job)
+{
+        siginfo_t info;
+        int e = 0;
+
+        await(job, &info);
+        if (info.si_code != CLD_EXITED || info.si_status != 0) {
                 (void)rv_layers_unstage(&s->layers, job->run_id);
-        report(s, job->id, r, err.message);
+                e = job->placed->code ? job->placed->code : -EIO;
+        }
+        job->placed->message[sizeof(job->placed->message) - 1] = 0;
+        report(s, job->id, e, job->placed->message);
 }
 
 bool layer_on_end(struct spawner *s, const void *what)
@@ -313,8 +367,11 @@ bool layer_on_end(struct spawner *s, const void *what)
 
                 if (what != &job->pidfd)
                         continue;
+                if (!job->placed && conclude_helper(s, job))
+                        return true;
+                if (job->placed)
+                        conclude_placing(s, job);
                 *p = job->next;
-                conclude(s, job);
                 release(s, job);
                 return true;
         }
@@ -324,7 +381,7 @@ bool layer_on_end(struct spawner *s, const void *what)
 void layer_stop(struct spawner *s, uint64_t id)
 {
         for (struct layer_job *job = s->layer_jobs; job; job = job->next)
-                if (job->id == id)
+                if (job->id == id && !job->placed)
                         (void)syscall(SYS_pidfd_send_signal, job->pidfd, SIGKILL, NULL, 0);
 }
 

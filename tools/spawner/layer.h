@@ -6,7 +6,7 @@
  * one staging directory. When it is gone the spawner makes the tree its own and renames it to its place. Nothing that is
  * in an archive is read here.
  *
- *   layer_begin -> (the helper) -> layer_on_end, which reports -> ...
+ *   layer_begin -> (the helper) -> layer_on_end -> (a child, which waits for the disk) -> layer_on_end, which reports
  *
  * Single thread.
  */
@@ -35,6 +35,7 @@ struct layer_job {
         char run_id[RV_RUN_ID_SIZE], digest[RV_LAYER_DIGEST_SIZE];
         struct rv_layers_stage stage;
         int lock_fd;
+        struct rv_error *placed;     /* the helper is gone, and a child puts in place what it made: how that goes; else NULL */
 };
 
 /**
