@@ -28,9 +28,9 @@ static int bad(struct rv_error *err, const char *what)
 
 static bool is_hex(const json_t *o, const char *name, size_t n)
 {
-        const char *text = rv_json_get_string(o, name, "");
+        const char *text = json_string_value(json_object_get(o, name));
 
-        return strlen(text) == n && strspn(text, "0123456789abcdef") == n;
+        return text && strlen(text) == n && strspn(text, "0123456789abcdef") == n;
 }
 
 static bool is_count(const json_t *o, const char *name)

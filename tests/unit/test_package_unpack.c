@@ -44,6 +44,7 @@ static const struct {
         { "a fault of two lines", "[{\"file\":\"f\",\"sha256\":\"" SHA256 "\",\"size_bytes\":9,\"fault\":{\"cause\":\"unsafe_archive\",\"text\":\"a\\nb\"}}]", -EPROTO },
         { "a fault with a C1 control", "[{\"file\":\"f\",\"sha256\":\"" SHA256 "\",\"size_bytes\":9,\"fault\":{\"cause\":\"unsafe_archive\",\"text\":\"a\\u009bb\"}}]", -EPROTO },
         { "a short digest", "[{\"file\":\"f\",\"sha256\":\"" HEX32 "\",\"size_bytes\":9,\"fault\":{\"cause\":\"unsafe_archive\",\"text\":\"\"}}]", -EPROTO },
+        { "a digest that is a number", "[{\"file\":\"f\",\"sha256\":0,\"size_bytes\":9,\"fault\":{\"cause\":\"unsafe_archive\",\"text\":\"\"}}]", -EPROTO },
         { "a negative size", "[{\"file\":\"f\",\"sha256\":\"" SHA256 "\",\"size_bytes\":-1,\"fault\":{\"cause\":\"unsafe_archive\",\"text\":\"\"}}]", -EPROTO },
         { "a number that is large", "[{\"file\":\"f\",\"sha256\":\"" SHA256 "\",\"size_bytes\":9007199254740993,\"fault\":{\"cause\":\"unsafe_archive\",\"text\":\"\"}}]", -EPROTO },
         { "no list", "{}", -EPROTO },

@@ -24,10 +24,11 @@ void tree_open(struct tree *t, int fd, const char *const *owners)
 
 void tree_fini(struct tree *t)
 {
-        for (size_t i = 0; t->items && i < t->names.n; i++)
+        for (size_t i = 0; i < t->n_items; i++)
                 free(t->items[i].target);
         free(t->items);
         t->items = NULL;
+        t->n_items = 0;
         name_table_fini(&t->names);
         t->parent_fd = rv_close(t->parent_fd);
         t->file_fd = rv_close(t->file_fd);
@@ -55,7 +56,7 @@ static int clash(struct tree *t, const struct name_entry *there, const char *pat
 /* The new entries' items: @path's own is the first, those behind it are directories above it. */
 static int add(struct tree *t, const char *path, enum name_kind kind, uint32_t owner, struct fault *f)
 {
-        size_t n = strlen(path), before = t->names.n;
+        size_t n = strlen(path);
         struct name_entry *there;
         int r;
 
@@ -73,8 +74,8 @@ static int add(struct tree *t, const char *path, enum name_kind kind, uint32_t o
                 t->items = items;
                 t->n_room = n_room;
         }
-        for (size_t i = before; i < t->names.n; i++)
-                t->items[i] = (struct tree_item){ .mode = MODE_DIRECTORY };
+        while (t->n_items < t->names.n)
+                t->items[t->n_items++] = (struct tree_item){ .mode = MODE_DIRECTORY };
         return 0;
 }
 

@@ -28,7 +28,7 @@ struct tree {
         int fd;
         struct name_table names;         /* the entries are numbered as the items are */
         struct tree_item *items;
-        size_t n_room;
+        size_t n_items, n_room;          /* fewer items than names: a name that was refused has none */
         const char *const *owners;       /* their names, for messages */
         bool lists_caches_only;          /* of directories the manifest has only those named __pycache__ */
 
