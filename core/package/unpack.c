@@ -126,8 +126,8 @@ int rv_unpack_scan_check(const json_t *job, const char *text, size_t n, json_t *
 
 /* ---- Asking it ---- */
 
-int rv_unpack_scan(
-        int helper_fd, int dir_fd, const json_t *job, const _Atomic bool *stop, uint64_t deadline_us, json_t **ret, struct rv_error *err)
+int rv_unpack_scan(int helper_fd, int dir_fd, const json_t *job, const _Atomic bool *stop, uint64_t deadline_us,
+        json_t **ret, struct rv_error *err)
 {
         static const char *const argv[] = { HELPER, "scan", NULL };
         _cleanup_(rv_freep) char *text = json_dumps(job, JSON_COMPACT);

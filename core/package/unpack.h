@@ -68,8 +68,8 @@ int rv_unpack_find(int *ret_fd, struct rv_error *err);
  * Ownership: borrows; *@ret is a new reference
  * Return:    0: each artifact is described, or has a fault; -ETIMEDOUT; -ECANCELED; -EPROTO the helper failed; -errno
  */
-int rv_unpack_scan(
-        int helper_fd, int dir_fd, const json_t *job, const _Atomic bool *stop, uint64_t deadline_us, json_t **ret, struct rv_error *err);
+int rv_unpack_scan(int helper_fd, int dir_fd, const json_t *job, const _Atomic bool *stop, uint64_t deadline_us,
+        json_t **ret, struct rv_error *err);
 
 /**
  * rv_unpack_scan_check() - is a text what the helper may answer to a job? It has read hostile bytes, so it is not trusted
