@@ -125,7 +125,9 @@ static char *find_own(const struct rv_registry *r, int state_fd)
         lines = read_kept(r, state_fd, what);
         if (lines)
                 return lines;
-        lines = ask_tool(tool);
+        lines = rv__registry_read_own(r->language, "");
+        if (!lines)
+                lines = ask_tool(tool);
         if (lines)
                 keep(r, state_fd, what, lines);
         return lines;

@@ -38,6 +38,8 @@ void rv__registry_add_scopes(struct rv_registry *r);
 void rv__registry_set_proxy(struct rv_registry *r, const char *text);
 /** rv__registry_settle_proxy() - forget the proxy if the index's host is to be reached without it. Context: the index is known. Ownership: none. Return: none */
 void rv__registry_settle_proxy(struct rv_registry *r);
+/** rv__registry_read_own() - what is built into the language's tool below @root: an address a line, the index's first. Context: any; reads a file. Ownership: the caller frees it. Return: the lines, or NULL: it is not stated as expected */
+char *rv__registry_read_own(enum rv_language language, const char *root);
 /** rv__registry_add_host() - "host", "host:port" or a URL joins the list. Context: any. Ownership: copies. Return: none */
 void rv__registry_add_host(struct rv_registry *r, const char *text);
 /** rv__registry_read_pip() - pip's files and environment. Context: as rv_registry_find(). Ownership: borrows. Return: none */
