@@ -6,10 +6,10 @@
 #include "base/clock.h"
 #include "base/config_value.h"
 #include "base/fd.h"
+#include "base/remove.h"
 #include "run/terminal.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <linux/fs.h>
 #include <stdio.h>
 #include <string.h>
@@ -151,20 +151,12 @@ static void end_progress(const struct order *o)
 
 /* ---- The directory that it is built in ---- */
 
-static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
+static void remove_staging(const struct order *o)
 {
-        (void)st;
-        (void)ftw;
-        if (flag == FTW_DP || flag == FTW_DNR)
-                (void)!chmod(path, 0700);
-        (void)remove(path);
-        return 0;
-}
+        _cleanup_(rv_closep) int fd = open(o->output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-static void remove_tree(const char *path)
-{
-        /* On one file system only: should something be mounted in it after all, that is not ours to empty. */
-        (void)nftw(path, remove_one, 64, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+        if (fd >= 0)
+                (void)rv_remove_tree_at(fd, strrchr(o->build.staging, '/') + 1);
 }
 
 /* What was locked may have been removed, and made anew by another, before. */
@@ -196,7 +188,7 @@ static int open_staging(struct order *o, struct rv_error *err)
                 if (i > 0 && is_at(o->staging_fd, path))
                         return 0;
                 if (i == 0)
-                        remove_tree(path);      /* its own too: what is there must be new */
+                        remove_staging(o);      /* its own too: what is there must be new */
                 o->staging_fd = rv_close(o->staging_fd);
                 errno = EBUSY;
         }
@@ -354,7 +346,7 @@ int runtime_build(int argc, char **argv)
                 r = make(&order, &description, &err);
         end_progress(&order);
         if (order.staging_fd >= 0)
-                remove_tree(order.build.staging);
+                remove_staging(&order);
         rv_close(order.staging_fd);
         status = r == 0 ? report(&order, description, o.is_json) : r == -EINTR ? 130 : 1;
         for (char *line = strtok(order.build.said, "\n"); line; line = strtok(NULL, "\n"))

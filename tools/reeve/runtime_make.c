@@ -21,7 +21,10 @@
 int runtime_make_tools(struct runtime_build *b, struct rv_error *err)
 {
         int r = tool_find("mmdebstrap", "mmdebstrap", b->mmdebstrap, err);
+        char mapper[TOOL_PATH_SIZE];
 
+        if (r == 0 && geteuid() != 0)
+                r = tool_find("newuidmap", "uidmap", mapper, err);
         if (r == 0)
                 r = tool_find("tar", "tar", b->tar, err);
         if (r == 0 && b->is_image)
