@@ -85,7 +85,10 @@ static void length(void **state)
 {
         put(state, "t/a/x", "one\n", 0644);
 }
-static void mode(void **state) { assert_int_equal(chmod(tmp_path(state, "t/a/x"), 0744), 0); }
+static void mode(void **state)
+{
+        assert_int_equal(chmod(tmp_path(state, "t/a/x"), 0744), 0);
+}
 static void set_user_id(void **state) { assert_int_equal(chmod(tmp_path(state, "t/a/y"), 04755), 0); }
 static void directory_mode(void **state) { assert_int_equal(chmod(tmp_path(state, "t/empty"), 0700), 0); }
 static void new_file(void **state) { put(state, "t/a/z", "", 0644); }
