@@ -89,7 +89,10 @@ static void mode(void **state)
 {
         assert_int_equal(chmod(tmp_path(state, "t/a/x"), 0744), 0);
 }
-static void set_user_id(void **state) { assert_int_equal(chmod(tmp_path(state, "t/a/y"), 04755), 0); }
+static void set_user_id(void **state)
+{
+        assert_int_equal(chmod(tmp_path(state, "t/a/y"), 04755), 0);
+}
 static void directory_mode(void **state) { assert_int_equal(chmod(tmp_path(state, "t/empty"), 0700), 0); }
 static void new_file(void **state) { put(state, "t/a/z", "", 0644); }
 static void new_directory(void **state) { assert_int_equal(mkdir(tmp_path(state, "t/a/d"), 0755), 0); }

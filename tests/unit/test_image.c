@@ -71,7 +71,10 @@ static void text_file(void **state)
 {
         assert_int_equal(rv_write_file(tmp_path(state, "image"), "hello", 5, 0644, false), 0);
 }
-static void cut_to_nothing(void **state) { assert_int_equal(truncate(tmp_path(state, "image"), 0), 0); }
+static void cut_to_nothing(void **state)
+{
+        assert_int_equal(truncate(tmp_path(state, "image"), 0), 0);
+}
 
 #define OTHER "sha256:0000000000000000000000000000000000000000000000000000000000000000"
 
