@@ -81,45 +81,81 @@ static void content(void **state)
 {
         put(state, "t/a/x", "onE", 0644);
 }
+
 static void length(void **state)
 {
         put(state, "t/a/x", "one\n", 0644);
 }
+
 static void mode(void **state)
 {
         assert_int_equal(chmod(tmp_path(state, "t/a/x"), 0744), 0);
 }
+
 static void set_user_id(void **state)
 {
         assert_int_equal(chmod(tmp_path(state, "t/a/y"), 04755), 0);
 }
-static void directory_mode(void **state) { assert_int_equal(chmod(tmp_path(state, "t/empty"), 0700), 0); }
-static void new_file(void **state) { put(state, "t/a/z", "", 0644); }
-static void new_directory(void **state) { assert_int_equal(mkdir(tmp_path(state, "t/a/d"), 0755), 0); }
-static void gone_file(void **state) { assert_int_equal(unlink(tmp_path(state, "t/a/x")), 0); }
-static void gone_directory(void **state) { assert_int_equal(rmdir(tmp_path(state, "t/empty")), 0); }
-static void other_name(void **state) { assert_int_equal(rename(tmp_path(state, "t/a/x"), tmp_path(state, "t/a/w")), 0); }
-static void moved(void **state) { assert_int_equal(rename(tmp_path(state, "t/a/x"), tmp_path(state, "t/x")), 0); }
+
+static void directory_mode(void **state)
+{
+        assert_int_equal(chmod(tmp_path(state, "t/empty"), 0700), 0);
+}
+
+static void new_file(void **state)
+{
+        put(state, "t/a/z", "", 0644);
+}
+
+static void new_directory(void **state)
+{
+        assert_int_equal(mkdir(tmp_path(state, "t/a/d"), 0755), 0);
+}
+
+static void gone_file(void **state)
+{
+        assert_int_equal(unlink(tmp_path(state, "t/a/x")), 0);
+}
+
+static void gone_directory(void **state)
+{
+        assert_int_equal(rmdir(tmp_path(state, "t/empty")), 0);
+}
+
+static void other_name(void **state)
+{
+        assert_int_equal(rename(tmp_path(state, "t/a/x"), tmp_path(state, "t/a/w")), 0);
+}
+
+static void moved(void **state)
+{
+        assert_int_equal(rename(tmp_path(state, "t/a/x"), tmp_path(state, "t/x")), 0);
+}
+
 static void exchanged(void **state)
 {
         put(state, "t/a/x", "two", 0644);
         put(state, "t/a/y", "one", 0755);
 }
+
 static void link_target(void **state)
 {
         assert_int_equal(unlink(tmp_path(state, "t/link")), 0);
         assert_int_equal(symlink("a/y", tmp_path(state, "t/link")), 0);
 }
+
 static void link_to_file(void **state)
 {
         assert_int_equal(unlink(tmp_path(state, "t/link")), 0);
         put(state, "t/link", "a/x", 0777);
 }
+
 static void pipe_to_file(void **state)
 {
         assert_int_equal(unlink(tmp_path(state, "t/pipe")), 0);
         put(state, "t/pipe", "", 0600);
 }
+
 static void times(void **state)
 {
         const struct utimbuf old = { 1, 1 };
@@ -127,11 +163,13 @@ static void times(void **state)
         assert_int_equal(utime(tmp_path(state, "t/a/x"), &old), 0);
         assert_int_equal(utime(tmp_path(state, "t/a"), &old), 0);
 }
+
 static void same_again(void **state)
 {
         assert_int_equal(unlink(tmp_path(state, "t/a/x")), 0);
         put(state, "t/a/x", "one", 0644);
 }
+
 static void hard_link(void **state)
 {
         assert_int_equal(unlink(tmp_path(state, "t/a/x")), 0);

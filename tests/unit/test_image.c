@@ -45,32 +45,39 @@ static void no_change(void **state)
 {
         (void)state;
 }
+
 static void gone(void **state)
 {
         assert_int_equal(unlink(tmp_path(state, "image")), 0);
 }
+
 static void a_directory(void **state)
 {
         gone(state);
         assert_int_equal(mkdir(tmp_path(state, "image"), 0755), 0);
 }
+
 static void a_pipe(void **state)
 {
         gone(state);
         assert_int_equal(mkfifo(tmp_path(state, "image"), 0644), 0);
 }
+
 static void anothers(void **state)
 {
         assert_int_equal(chown(tmp_path(state, "image"), 1234, 1234), 0);
 }
+
 static void writable(void **state)
 {
         assert_int_equal(chmod(tmp_path(state, "image"), 0664), 0);
 }
+
 static void text_file(void **state)
 {
         assert_int_equal(rv_write_file(tmp_path(state, "image"), "hello", 5, 0644, false), 0);
 }
+
 static void cut_to_nothing(void **state)
 {
         assert_int_equal(truncate(tmp_path(state, "image"), 0), 0);
