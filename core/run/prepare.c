@@ -231,7 +231,7 @@ static enum rv_step begin_build(struct rv_run *run)
 static enum rv_step queue(struct rv_run *run)
 {
         struct rv_error err = { 0 };
-        bool is_there;
+        bool is_there = false;
         int r = rv__packages_claim(run, run->packages.digest);
 
         if (r == RV_STORE_E_TAKEN) {
@@ -246,7 +246,7 @@ static enum rv_step queue(struct rv_run *run)
 static enum rv_step begin(struct rv_run *run)
 {
         struct rv_error err = { 0 };
-        bool is_there;
+        bool is_there = false;
 
         rv__packages_begin(run, run->core->config->phases.prepare_ms);
         if (use_layer(run, &is_there, &err) < 0)
