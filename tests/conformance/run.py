@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Runs request/outcome cases against a built reeve through its command line.
 
-    run.py --reeve build/tools/reeve/reeve [--only REGEX] [--backend NAME] [--runtime JSON] [-j N] FILE.json…
+    run.py --reeve build/tools/reeve/reeve [--only REGEX] [--backend NAME] [--runtime JSON] [--config JSON] [-j N] FILE.json…
 
 A case file holds a list of cases. A case:
   name      unique
@@ -202,7 +202,7 @@ def run_case_in(case, opt):
             if opt.runtime:
                 tenant["runtime"] = "other"
                 cfg["runtimes"] = {"other": json.loads(opt.runtime)}
-            for k, v in build(case.get("config", {})).items():
+            for k, v in [*json.loads(opt.config or "{}").items(), *build(case.get("config", {})).items()]:
                 cfg[k] = {**cfg.get(k, {}), **v} if isinstance(v, dict) else v
             path = os.path.join(d, "reeve.yaml")
             json.dump(cfg, open(path, "w"))
@@ -259,6 +259,7 @@ def main():
     a.add_argument("--only", default="")
     a.add_argument("--backend", default="")
     a.add_argument("--runtime", default="", help="what runs use in place of the host's files, as under `runtimes`, in JSON")
+    a.add_argument("--config", default="", help="members for the configuration of every case, in JSON")
     a.add_argument("--have", default="", help="comma-separated words that satisfy `needs`")
     a.add_argument("--timeout", type=float, default=120)
     a.add_argument("--scale", type=float, default=1, help="multiply the cases' times")
