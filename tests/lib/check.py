@@ -19,12 +19,14 @@ import threading
 import time
 
 import tree
+import uv
 
 OUT = os.path.join(tree.TOP, "build-check")
 LOGS = os.path.join(OUT, "logs")
 IS_CI = os.environ.get("CI") == "true"
 JOBS = str(os.cpu_count() or 1)
 PYTHON = "/usr/bin/python3"
+REGISTRY_CASES = "tests/conformance/packages.json"   # with registries that are not made on the spot
 DIFFERENT = 77   # exit status of a script that had nothing to ask (automake's and meson's "skipped")
 
 # A build that the checks use: directory name -> (compiler, meson options).
@@ -51,7 +53,7 @@ BUILDS = {
 }
 
 # What runs programs, and what the checks do with it.
-PROGRAMS = ["tools/reeve/reeve", "tools/gate/reeve-gate", "tools/fetch/reeve-fetch", "tests/escape/probe"]
+PROGRAMS = ["tools/reeve/reeve", "tools/gate/reeve-gate", "tools/fetch/reeve-fetch", "tools/unpack/reeve-unpack", "tests/escape/probe"]
 
 
 class Checks:
@@ -143,6 +145,12 @@ class Checks:
         elif show:
             print("".join(f"      {line}\n" for line in text.splitlines() if re.search(show, line)), end="", flush=True)
         self.note_skips(skips)
+
+    def beside(self, *lanes):
+        """Runs these functions at the same time. What measures time, or looks for what is left on the host, has no place in one."""
+        with concurrent.futures.ThreadPoolExecutor(len(lanes)) as pool:
+            for done in [pool.submit(lane) for lane in lanes]:
+                done.result()
 
     def build(self, name, targets=()):
         """Sets up (if its options changed, afresh) and builds build-check/NAME, all of it or these targets."""
@@ -263,8 +271,38 @@ def reeve_of(name):
 
 def conformance(c, name, jobs):
     cases = sorted(os.path.relpath(p, tree.TOP) for p in glob.glob(os.path.join(tree.TOP, "tests/conformance/*.json")))
+    cases.remove(REGISTRY_CASES)
     c.step(f"conformance -j {jobs}", [PYTHON, "tests/conformance/run.py", "--reeve", reeve_of(name), "-j", str(jobs)] + cases,
            timeout_s=900, needs=[f"build {name}"], count=count_conformance)
+
+
+def registries_answer():
+    """Words for --have: the languages whose package manager gets something from the registry that it is set up for."""
+    asked = {"python": [PYTHON, "-m", "pip", "download", "--quiet", "--no-deps", "--retries", "0", "--timeout", "15", "--dest", os.path.join(OUT, "answer"), "six==1.16.0"],
+             "javascript": ["npm", "view", "is-number@7.0.0", "version", "--fetch-retries=0", "--fetch-timeout=15000"]}
+    found = []
+    for language, command in asked.items():
+        try:
+            p = subprocess.run(command, capture_output=True, check=False, timeout=60, cwd="/")
+        except (OSError, subprocess.TimeoutExpired):
+            continue
+        found += [f"registry:{language}"] if p.returncode == 0 else []
+    return found
+
+
+def real_registries(c, name):
+    """Cases with the registries that this machine is set up for, by each of the tools that find Python packages."""
+    have = registries_answer()
+    for tool in ("uv", "pip"):
+        command = ["tests/conformance/run.py", "--reeve", reeve_of(name), "--have", ",".join(have)]
+        if tool == "uv":
+            settings = {"resolver": "uv", "uv": os.environ.get("REEVE_UV", "")}
+        else:
+            settings, command = {"resolver": "pip"}, command + ["--only", "^packages/python-"]
+        command += ["--config", json.dumps({"packages": settings}), REGISTRY_CASES]
+        if tool == "uv" and not settings["uv"]:
+            command = ["-c", "print('no uv is to be had'); raise SystemExit(77)"]
+        c.step(f"conformance packages by {tool}", [PYTHON, *command], timeout_s=600, needs=[f"build {name}"], count=count_conformance)
 
 
 def fuzz(c, seconds, is_continued):
@@ -280,6 +318,11 @@ def fuzz(c, seconds, is_continued):
         list(pool.map(one, tree.files(".c", under="tests/fuzz/fuzz_")))
 
 
+def runtimes(c, name):
+    c.step("runtimes", [PYTHON, "tests/runtime/built.py", "--reeve", reeve_of(name)], timeout_s=600, needs=[f"build {name}"],
+           count=count_conformance, show=r"^ok +cases| s, \d+ MiB$")
+
+
 def escape(c, name):
     """Tries to get out of runs. As root it is done once more as a user that owns nothing, with a cgroup given to it where cgroup v1 is."""
     command = ["tests/escape/run.py", "--reeve", reeve_of(name)]
@@ -292,7 +335,6 @@ def escape(c, name):
 
 def crash(c, name, is_long):
     """Kills everything of a run at every moment, and takes from the host what a run needs (tests/crash)."""
-    c.build("points", ["tools/reeve/reeve"])
     kills, n = [PYTHON, "tests/crash/kills.py", "--reeve"], 2000 if is_long else 200
     show = {"show": r"^(log|seed|quarantine|descriptors): |: left out"}
     c.step("crash at points", kills + [reeve_of("points"), "--points"], needs=["build points"], **show)
@@ -335,6 +377,8 @@ def packaging(c, name):
                        [os.path.join(prefix, "bin/reeve"), "version"],
                        [PYTHON, "tests/conformance/run.py", "--reeve", os.path.join(prefix, "bin/reeve"), "--only", "^run/.*-hello$",
                         "tests/conformance/run.json"]], timeout_s=600, needs=["dist"])
+    # Of the released files, with what was just built of them; twice, as it has to leave nothing that it would meet.
+    c.step("demo, twice", [[os.path.join(place, "tools/dev/demo")]] * 2, env={"BUILD": os.path.join(place, "build")}, timeout_s=300, needs=["install"])
 
 
 def guest(c, name, is_long):
@@ -345,12 +389,50 @@ def guest(c, name, is_long):
            timeout_s=3600 if is_long else 900, needs=[f"build {name}"], count=count_conformance, show=r"^(ok|late|FAIL) |^ {6}\S|^guest: ")
 
 
+def export_uv(c):
+    """The tests of what uses uv take it from REEVE_UV."""
+    path, why = uv.find()
+    os.environ["REEVE_UV"] = path or ""
+    print(f"uv: {path or 'none: ' + why}", flush=True)
+
+
+def everything(c, options):
+    """What --quick leaves out. What only --long does adds little to the rest: clang-debug's sources are those that the
+    build `fuzz` has clang compile in the same way, gcc-release's those of gcc-lto and, with its tests, of
+    clang-release; one case after the other finds what four at a time find, unless they hide it from each other."""
+    more = ("clang-debug", "clang-lto") if options.long else ()
+    export_uv(c)
+    for name in ("clang-release", "sanitize") + (("gcc-release",) if options.long else ()):
+        c.build(name)
+        c.suites(name)
+    for name in ("gcc-lto", *more):
+        c.build(name, () if name == "clang-debug" else PROGRAMS)
+    seconds = options.fuzz_seconds or (600 if options.long else 2)
+    c.beside(lambda: (c.build("analyze"), c.build("points", ["tools/reeve/reeve"]), fuzz(c, seconds, options.long)),
+             lambda: (c.suites("sanitize", ("scripts",), "scripts"), real_registries(c, "gcc-lto"), runtimes(c, "gcc-lto")))
+    # With privilege: the spawner, the gate, and what they are made of.
+    c.beside(lambda: c.suites("sanitize", ("root",), "root tests", "root" if os.geteuid() == 0 else ""), lambda: audit(c, "gcc-lto"))
+    for jobs in [4] + ([1, 8] if options.long else []):
+        conformance(c, "gcc-lto", jobs)
+    escape(c, "gcc-lto")
+    crash(c, "gcc-lto", options.long)
+    if options.long:
+        c.step("soak 10000 in a row, 10000 8 at a time", [PYTHON, "tests/lib/soak.py", "--reeve", reeve_of("gcc-lto"), "--runs", "10000", "--flat"],
+               timeout_s=3600, needs=["build gcc-lto"], show=r"^(?!\$ )")
+    n = 4000 if options.long else 400
+    c.step(f"soak {n} runs, 8 at a time", [PYTHON, "tests/lib/soak.py", "--reeve", reeve_of("gcc-lto"), "--runs", str(n), "-j", "8"],
+           timeout_s=3600 if options.long else 600, needs=["build gcc-lto"], show=r"^(?!\$ )")
+    guest(c, "gcc-lto", options.long)
+    bench(c, "gcc-lto")
+    packaging(c, "gcc-debug")
+
+
 def main():
     a = argparse.ArgumentParser(prog="tools/dev/check")
     a.add_argument("--quick", action="store_true")
     a.add_argument("--long", action="store_true")
     a.add_argument("--only", metavar="RE")
-    a.add_argument("--fuzz-seconds", metavar="N", type=int, help="for each parser: 5, with --long 600")
+    a.add_argument("--fuzz-seconds", metavar="N", type=int, help="for each parser: 2, with --long 600")
     options = a.parse_args()
     os.makedirs(LOGS, exist_ok=True)
     began = time.monotonic()
@@ -360,34 +442,7 @@ def main():
     c.step("docs tables", [PYTHON, "tests/lib/check_docs.py", "--reeve", reeve_of("gcc-debug")], needs=["build gcc-debug"])
     c.suites("gcc-debug")
     if not options.quick:
-        c.build("clang-debug")
-        for name in ("gcc-release", "clang-release", "sanitize"):
-            c.build(name)
-            c.suites(name)
-        for name in ("gcc-lto", "clang-lto"):
-            c.build(name, PROGRAMS)
-        c.suites("sanitize", ("scripts",), "scripts")
-        # With privilege: the spawner, the gate, and what they are made of.
-        c.suites("sanitize", ("root",), "root tests", "root" if os.geteuid() == 0 else "")
-        c.build("analyze")
-        fuzz(c, options.fuzz_seconds or (600 if options.long else 5), options.long)
-        for jobs in [1, 4] + ([1, 4, 8] if options.long else []):
-            conformance(c, "gcc-lto", jobs)
-        c.step("runtimes", [PYTHON, "tests/runtime/built.py", "--reeve", reeve_of("gcc-lto")], timeout_s=600, needs=["build gcc-lto"],
-               count=count_conformance, show=r"^ok +cases| s, \d+ MiB$")
-        escape(c, "gcc-lto")
-        crash(c, "gcc-lto", options.long)
-        audit(c, "gcc-release")
-        if options.long:
-            c.step("soak 10000 in a row, 10000 8 at a time", [PYTHON, "tests/lib/soak.py", "--reeve", reeve_of("gcc-lto"), "--runs", "10000", "--flat"],
-                   timeout_s=3600, needs=["build gcc-lto"], show=r"^(?!\$ )")
-        n = 4000 if options.long else 400
-        c.step(f"soak {n} runs, 8 at a time", [PYTHON, "tests/lib/soak.py", "--reeve", reeve_of("gcc-lto"), "--runs", str(n), "-j", "8"],
-               timeout_s=3600 if options.long else 600, needs=["build gcc-lto"], show=r"^(?!\$ )")
-        guest(c, "gcc-lto", options.long)
-        bench(c, "gcc-lto")
-        packaging(c, "gcc-release")
-        c.step("demo", ["tools/dev/demo"], env={"BUILD": os.path.join(OUT, "demo")}, timeout_s=300)
+        everything(c, options)
     took = time.monotonic() - began
     print(f"{took // 60:.0f} min {took % 60:.0f} s; logs in build-check/logs/")
     return c.summary()
