@@ -35,6 +35,7 @@ int image_digest(const struct rv_config_runtime *rt, char ret[RV_TREE_DIGEST_SIZ
 struct image_namespace {
         bool is_made;
         unsigned n_mounted;
+        uint64_t warmed[2];              /* by is_python: of which runtimes, by their number, the interpreter was read ahead */
 };
 
 /**
@@ -48,3 +49,6 @@ struct image_namespace {
  */
 int image_mount(const struct rv_config_runtime *rt, struct image_namespace *ns, char ret_place[IMAGE_PLACE_SIZE],
         struct rv_error *err);
+
+/** image_warm() - have a mounted image's interpreter in memory, charged to this process and not to a run. Context: the spawner; may take tens of milliseconds. Ownership: borrows. Return: none */
+void image_warm(const struct rv_config_runtime *rt, bool is_python);

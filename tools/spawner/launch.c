@@ -315,6 +315,17 @@ static int open_gate(struct spawner *s, const struct run *run, struct failure *f
         return r;
 }
 
+/* Once for each interpreter of each image. */
+static void warm(struct spawner *s, const struct rv_runtime *runtime, bool is_python)
+{
+        size_t i = (size_t)(runtime - s->runtimes);
+
+        if (!runtime->config->image || i >= 64 || s->images.warmed[is_python] & UINT64_C(1) << i)
+                return;
+        s->images.warmed[is_python] |= UINT64_C(1) << i;
+        image_warm(runtime->config, is_python);
+}
+
 static int launch_in(struct spawner *s, const struct rv_spawn_request *q, const int *fds, struct failure *f)
 {
         struct rv_cgroup_limits limits = {
@@ -329,6 +340,7 @@ static int launch_in(struct spawner *s, const struct rv_spawn_request *q, const 
         runtime = find_runtime(s, q->runtime, &f->err);
         if (!runtime || rv_runtime_interpreter(runtime, q->language, &interpreter, &f->err) < 0)
                 return f->err.code;
+        warm(s, runtime, q->language == RV_PLAN_PYTHON);
         run = take_run(s, runtime, q->layer[0] != 0, f);
         if (!run)
                 return f->err.code;
