@@ -19,7 +19,7 @@
 
 #include <sys/uio.h>
 
-#define RV_CHILD_STOP_MS 50
+#define RV_CHILD_STOP_MS 10
 #define RV_CHILD_FDS_MAX 8u
 
 struct rv_child {

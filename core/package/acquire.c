@@ -42,15 +42,23 @@ static void *read_pages(void *arg)
         struct pages *p = arg;
         size_t n = json_array_size(p->packages), n_names = 0;
         _cleanup_(rv_freep) const char **names = calloc(n + 1, sizeof(*names));
+        _cleanup_(rv_json_unrefp) json_t *pages = NULL;
 
-        for (size_t i = 0; names && i < n; i++) {
+        p->found = json_object();
+        p->r = names && p->found ? 0 : rv_raise(-ENOMEM);
+        for (size_t i = 0; p->r == 0 && i < n; i++) {
                 const char *name = rv_json_get_string(json_array_get(p->packages, i), "name", "");
+                json_t *page = p->in->prefetched ? json_object_get(p->in->prefetched->pages, name) : NULL;
 
-                /* They are sorted by it. */
-                if (!n_names || strcmp(names[n_names - 1], name) != 0)
-                        names[n_names++] = name;
+                if (page && strcmp(rv_json_get_string(page, "status", ""), "ok") == 0)
+                        p->r = json_object_set(p->found, name, page) < 0 ? rv_raise(-ENOMEM) : 0;
+                else if (!n_names || strcmp(names[n_names - 1], name) != 0)
+                        names[n_names++] = name;        /* they are sorted by it */
         }
-        p->r = names ? rv_metadata_get(&p->in->source, names, n_names, &p->found, &p->err) : rv_raise(-ENOMEM);
+        if (p->r == 0 && n_names)
+                p->r = rv_metadata_get(&p->in->source, names, n_names, &pages, &p->err);
+        if (p->r == 0 && pages && json_object_update(p->found, pages) < 0)
+                p->r = rv_raise(-ENOMEM);
         return NULL;
 }
 

@@ -15,6 +15,7 @@
 
 #include "package/diagnose.h"
 #include "package/metadata.h"
+#include "package/prefetch.h"
 
 #define RV_ACQUIRE_E_FAILED RV_PACKAGE_E_FAILED
 
@@ -22,7 +23,8 @@ struct rv_acquire {
         struct rv_metadata_source source;
         enum rv_language language;
         int unpack_fd;                   /* of the helper */
-        int dir_fd;                      /* gets the artifacts; empty before */
+        int dir_fd;                      /* gets the artifacts; empty before, but for those of `prefetched` */
+        struct rv_prefetched *prefetched;        /* what is there already; may be NULL */
 };
 
 #define RV_ACQUIRE_FILE_SIZE 16

@@ -80,11 +80,17 @@ static int add(const struct rv_acquire *in, const json_t *package, size_t index,
         item->q.method = "GET";
         item->q.max_bytes = ARTIFACT_BYTES_MAX;
         item->q.timeout_ms = RV_FETCH_TIMEOUT_MS_MAX;
-        rv_acquire_file(index, b->files[b->n]);
-        item->file = b->files[b->n];
         a->url = rv_arena_strdup(a->arena, url);
+        if (!a->url)
+                return rv_raise(-ENOMEM);
+        rv_acquire_file(index, b->files[b->n]);
+        if (in->prefetched && rv_prefetched_take(in->prefetched, in->dir_fd, url, b->files[b->n])) {
+                a->is_there = true;
+                return 0;
+        }
+        item->file = b->files[b->n];
         b->index[b->n++] = index;
-        return a->url ? 0 : rv_raise(-ENOMEM);
+        return 0;
 }
 
 /* What came in place of an artifact, told of the registry. */

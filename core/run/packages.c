@@ -4,12 +4,14 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/remove.h"
+#include "package/runtime_identity.h"
 
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 
 /* What the phases that have to do with packages share: their budget, their end, and the thread that does what blocks. */
 
@@ -104,7 +106,7 @@ static bool is_under_way(const struct rv_run *run)
 {
         const struct rv_run_packages *p = &run->packages;
 
-        return p->is_working || p->is_building || (run->job && !run->is_job_over);
+        return p->is_working || p->is_guessing || p->is_building || (run->job && !run->is_job_over);
 }
 
 bool rv__packages_is_ending(struct rv_run *run)
@@ -115,7 +117,7 @@ bool rv__packages_is_ending(struct rv_run *run)
                 p->stop_why = RV_STOP_TIMEOUT;
         if (!p->stop_why)
                 return false;
-        p->stop = true;
+        p->stop = p->guess_stop = true;
         if (run->job && !run->is_job_over)
                 rv_run_stop(run->job, RV_STOP_CANCELLED);
         if (p->is_building)
@@ -232,24 +234,73 @@ static void on_worked(void *arg)
         rv__run_go_on(run);
 }
 
+static void fill_input(const struct rv_run *run, const _Atomic bool *stop, struct rv_acquire *in)
+{
+        const struct rv_run_packages *p = &run->packages;
+
+        *in = (struct rv_acquire){
+                .source = { .registry = run->core->registries[run->request->language],
+                        .config = run->core->config,
+                        .helper_fd = run->core->fetch_fd,
+                        .cache_dir_fd = rv_store_cache_fd(run->core->store),
+                        .stop = stop,
+                        .deadline_us = p->deadline_us,
+                        .cache_ttl_ms = PAGES_TTL_MS },
+                .language = run->request->language,
+                .unpack_fd = run->core->unpack_fd,
+                .dir_fd = p->artifacts_fd,
+        };
+}
+
+/* ---- Beside the job ---- */
+
+static void guess(void *arg)
+{
+        struct rv_run *run = arg;
+        struct rv_run_packages *p = &run->packages;
+        char release[RV_RUNTIME_RELEASE_SIZE], tag[80];
+        struct utsname host = { 0 };
+
+        (void)uname(&host);
+        rv_runtime_release(rv_config_runtime(run->core->config, run->tenant->runtime), release);
+        snprintf(tag, sizeof(tag), "cp%.1s%s-linux_%.32s", release, release[0] ? release + 2 : "", host.machine);
+        rv_prefetch(&p->guess.source, p->guess.unpack_fd, p->guess.dir_fd, run->request->packages, run->request->n_packages, release[0] ? tag : NULL, &p->prefetched);
+}
+
+static void on_guessed(void *arg)
+{
+        struct rv_run *run = arg;
+
+        run->packages.is_guessing = false;
+        rv__run_go_on(run);
+}
+
+void rv__packages_guess(struct rv_run *run)
+{
+        struct rv_run_packages *p = &run->packages;
+
+        if (p->is_guessing)
+                return;
+        rv_prefetched_fini(&p->prefetched);
+        fill_input(run, &p->guess_stop, &p->guess);
+        p->guess_stop = false;
+        p->is_guessing = run->core->work(run->core->work_arg, guess, on_guessed, run) == 0;
+}
+
+bool rv__packages_end_guess(struct rv_run *run)
+{
+        run->packages.guess_stop = true;
+        return !run->packages.is_guessing;
+}
+
 enum rv_step rv__packages_work(struct rv_run *run)
 {
         struct rv_run_packages *p = &run->packages;
         struct rv_packages_work *w = &p->work;
         int r;
 
-        w->in.source = (struct rv_metadata_source){
-                .registry = run->core->registries[run->request->language],
-                .config = run->core->config,
-                .helper_fd = run->core->fetch_fd,
-                .cache_dir_fd = rv_store_cache_fd(run->core->store),
-                .stop = &p->stop,
-                .deadline_us = p->deadline_us,
-                .cache_ttl_ms = PAGES_TTL_MS,
-        };
-        w->in.language = run->request->language;
-        w->in.unpack_fd = run->core->unpack_fd;
-        w->in.dir_fd = p->artifacts_fd;
+        fill_input(run, &p->stop, &w->in);
+        w->in.prefetched = &p->prefetched;
         w->failure = (struct rv_package_failure){ 0 };
         w->err = (struct rv_error){ 0 };
         w->r = 0;
@@ -315,6 +366,7 @@ void rv__packages_fini(struct rv_run *run)
         json_decref(p->work.lock);
         json_decref(p->work.contacts);
         json_decref(p->work.denials);
+        rv_prefetched_fini(&p->prefetched);
         rv_registry_tools_fini(&p->env);
         rv_buf_fini(&p->text);
         json_decref(p->work.young);

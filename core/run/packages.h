@@ -84,6 +84,11 @@ struct rv_run_packages {
         uint64_t frames_bytes;
         bool is_preparing, is_compiling; /* the phases have begun */
         struct rv_packages_work work;
+
+        struct rv_acquire guess;         /* of the thread that fetches what the package manager will probably choose */
+        struct rv_prefetched prefetched;
+        _Atomic bool guess_stop;
+        bool is_guessing;
 };
 
 /** rv__packages_stop() - whoever asked does not want to wait. Context: loop thread; harmless outside of the phases. Ownership: borrows. Return: none */
@@ -119,6 +124,10 @@ enum rv_step rv__packages_work(struct rv_run *run);
 int rv__packages_build(struct rv_run *run, enum rv_layer_action action, int job_fd, int lock_fd);
 /** rv__packages_make_memory() - a file in memory, at its beginning. Context: any. Ownership: the descriptor is the caller's. Return: 0 or -errno */
 int rv__packages_make_memory(const char *name, const char *text, size_t n, int *ret_fd);
+/** rv__packages_guess() - begin to fetch what will probably be chosen, into the artifacts' directory. Context: loop thread, a job begins. Ownership: borrows. Return: none */
+void rv__packages_guess(struct rv_run *run);
+/** rv__packages_end_guess() - no more of it. Context: loop thread. Ownership: borrows. Return: is it over? Else the run is moved on when it is */
+bool rv__packages_end_guess(struct rv_run *run);
 /** rv__packages_refuse() - the run fails for what the thread, or another, found. Context: loop thread. Ownership: borrows. Return: RV_STEP_CLASSIFY */
 enum rv_step rv__packages_refuse(struct rv_run *run, const struct rv_package_failure *failure, enum rv_phase phase);
 /** rv__packages_registry() - the language's registry; unless @is_whole, not all of its hosts need be known. Context: loop thread; may block a while the first time. Ownership: borrowed from the core. Return: it, or NULL: none is known */

@@ -170,11 +170,16 @@ static enum rv_step start_job(struct rv_run *run)
                 .memory_mib = JOB_MEMORY_MIB,
                 .sink = { put_text, &p->text, false },
         };
+        struct rv_error err = { 0 };
 
         p->text.size = 0;
         rv__packages_say(run, "%s finds versions", tool_of(run));
+        if (rv__packages_open_artifacts(run, &err) < 0)
+                return rv__run_fail(run, 503, "the package store cannot be used", err.message);
         if (!input || rv__job_start(run, &spec) < 0)
                 return fail_for_memory(run);
+        if (run->request->language == RV_LANGUAGE_PYTHON && !p->n_rounds && !p->n_excludes && cutoff_of(run) < 0)
+                rv__packages_guess(run);
         p->step = RV_PACKAGES_JOB;
         return rv__packages_wait(run, UINT64_MAX);
 }
@@ -377,10 +382,6 @@ static enum rv_step look_at_closure(struct rv_run *run)
                 json_decref(closure);
                 return rv__packages_refuse(run, &f, RV_PHASE_RESOLVE);
         }
-        if (rv__packages_open_artifacts(run, &err) < 0) {
-                json_decref(closure);
-                return rv__run_fail(run, 503, "the package store cannot be used", err.message);
-        }
         json_decref(p->work.lock);
         p->work.lock = NULL;
         if (r == RV_CLOSURE_E_FAILED) {
@@ -490,7 +491,7 @@ enum rv_step rv__run_resolve(struct rv_run *run)
         case RV_PACKAGES_QUEUE:
                 return queue(run);
         case RV_PACKAGES_JOB:
-                return run->is_job_over ? look_at_job(run) : RV_STEP_WAIT;
+                return run->is_job_over && rv__packages_end_guess(run) ? look_at_job(run) : RV_STEP_WAIT;
         case RV_PACKAGES_WORK:
                 return p->is_working ? RV_STEP_WAIT : look_at_work(run);
         case RV_PACKAGES_BUILD:
