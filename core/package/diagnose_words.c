@@ -96,7 +96,7 @@ size_t rv__diagnose_words(enum rv_language language, const char *text, struct rv
         size_t n = 0;
 
         for (size_t i = 0; i < WORDS_MAX && next_word(&text, word); i++) {
-                if (is_wanted(before, before_that) || begins(text, "was not found") || begins(text, "is not in this registry"))
+                if (is_wanted(before, before_that) || begins(text, "was not found") || begins(text, "is not in this registry") || begins(text, "could not be found"))
                         add(language, word, ret, &n);
                 memcpy(before_that, before, sizeof(before));
                 memcpy(before, word, sizeof(word));

@@ -311,6 +311,8 @@ def npm_diagnoses():
         diagnose("npm: not win32", port, ["nowin@*"], "conflict", **js)
         diagnose("npm: too new", port, ["npad@^2"], "too_new", words=["2.0.0"], cutoff_s=1767225600, **js)
         diagnose("npm: a further one", port, ["npad@1.0.0"], "missing_package", words=["deep"], text="404 Not Found\n'deep@^1.0.0' is not in this registry.", **js)
+        diagnose("npm: a further one, as later releases say it", port, ["npad@1.0.0"], "missing_package", words=["deep"],
+                 text="Not Found - GET http://x/deep\nThe requested resource 'deep@^1.0.0' could not be found or you do not have permission to access it.", **js)
         diagnose("npm: a further version", port, ["npad@1.0.0"], "missing_version", words=["@s/a"], text="No matching version found for @s/a@9.9.9.", **js)
         diagnose("npm: peers", port, ["npad@1.0.0", "@s/a@1"], "conflict", words=["npad@1.0.0"], text="ERESOLVE could not resolve http://x/y /root/secret", **js)
     with made("npm", status=500) as port:

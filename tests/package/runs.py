@@ -245,6 +245,12 @@ class Outcome:
         return self
 
 
+def joined(one, other):
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        return other
+    return {**one, **{key: joined(one.get(key), value) for key, value in other.items()}}
+
+
 class Place:
     """A folder with a configuration and a state directory, used by reeve as root or as another user."""
     n = 0
@@ -266,7 +272,7 @@ class Place:
                 f.write(policy)
             self.config["tenants"] = {"local": {"policy": "bundle"}}
         for key, value in config.items():
-            self.config[key] = {**self.config[key], **value} if isinstance(self.config.get(key), dict) else value
+            self.config[key] = joined(self.config.get(key), value)
         self.write()
         if user:
             uid = pwd.getpwnam(user)

@@ -128,7 +128,8 @@ function runNpm(job, work, npm) {
     maxBuffer: OUTPUT_MAX, stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
-// npm's own account of a failure: code and summary. Its details name places of its cache.
+// npm's own account of a failure: code and summary. Its details name places of its cache, but for what is not found: there
+// their first line alone names the package.
 function failureOf(p) {
   const status = p.status === null ? 128 : p.status;
   let error = {};
@@ -139,7 +140,8 @@ function failureOf(p) {
   }
   const code = error.code === undefined || error.code === null ? null : String(error.code).slice(0, 64);
   const stderr = p.stderr.replace(/^npm (?:error|ERR!) A complete log of this run.*\n?.*$/gm, '');
-  return new Failure(code, plain(error.summary || stderr), status);
+  const detail = code === 'E404' ? '\n' + String(error.detail).split('\n', 1)[0] : '';
+  return new Failure(code, plain(error.summary ? error.summary + detail : stderr), status);
 }
 
 function resolve(job, tool, work) {
