@@ -148,8 +148,10 @@ static void take_probe(const struct rv__probe *p, const struct rv_fetch_item *it
                 rv__find(f, RV_PACKAGE_CAUSE_REFUSED, p->package, "the registry refused to give %.120s: %.200s; see its credentials and permissions", p->file, text);
         else if (strcmp(status, "tls") == 0)
                 rv__find(f, RV_PACKAGE_CAUSE_TLS, p->package, "the host of the registry's files is not who it should be: %.300s; see its `ca` in the configuration", text);
+        else if (item->answer.code == RV_FETCH_REDIRECT_REFUSED)
+                rv__find(f, RV_PACKAGE_CAUSE_REFUSED, p->package, "%.120s of %.80s lies outside of the registry: %.200s", p->file, p->package, text);
         /* Some servers do not take HEAD: what else they answer says nothing. */
-        if (f->cause == RV_PACKAGE_CAUSE_REFUSED && item->answer.code == RV_FETCH_REFUSED_ADDRESS)
+        if (f->cause == RV_PACKAGE_CAUSE_REFUSED && (item->answer.code == RV_FETCH_REFUSED_ADDRESS || item->answer.code == RV_FETCH_REDIRECT_REFUSED))
                 f->is_ours = true;
 }
 

@@ -34,6 +34,7 @@ def clean(place, outcome):
     place.kept_nothing()
     assert SECRET not in str(outcome.all) + outcome.errors, outcome.all
     place.has_no(SECRET)
+    place.remove()
 
 
 # ---- Of the packages ----
@@ -230,26 +231,31 @@ def test_credentials_that_are_asked_for():
 
 
 def test_files_elsewhere():
-    """A redirection to another server, and a page that names one: followed if it is the registry's, else refused."""
-    def do(language, tool, is_known):
+    """A page that names another server, which is private: taken if the registry's configuration names it; and redirections there."""
+    def do(language, tool, is_redirected, is_known):
         package = either(language, "tiny", "1.0.0")
         with Registry(language, [package]) as files:
+            there = f"http://{'files.registry.test' if is_redirected or is_known else '127.0.0.1'}:{files.port}"
+
             def redirect(handler, path):
                 if not path.endswith((".whl", ".tgz")):
                     return False
-                handler.answer(302, "", "text/plain", Location=f"http://files.registry.test:{files.port}{path}")
+                handler.answer(302, "", "text/plain", Location=there + path)
                 return True
-            with Registry(language, [package], fault=redirect) as r:
-                config = r.config(f"reader:{SECRET}@", **({"files": [f"http://files.registry.test:{files.port}/"]} if is_known else {}))
+            if not is_redirected:
+                (package["page"] if language == "python" else package["dist"]).update({"url" if language == "python" else "tarball": f"{there}/files/{package['file']}"})
+            with Registry(language, [package], fault=redirect if is_redirected else None) as r:
+                config = r.config(f"reader:{SECRET}@", **({"files": [there]} if is_known else {}))
                 place = Place(tool=tool, registries={language: config}, egress={"resolve": {"files.registry.test": "127.0.0.1"}})
                 outcome = place.run(language, [asked(language, "tiny", "==1.0.0")])
                 assert all(a is None for _, _, a in files.seen), "credentials went to another host"
-                if is_known:
-                    outcome.ended()
-                else:
-                    outcome.failed(UNAVAILABLE, "registry_refused", outcome.reason["retryable"])
+                assert is_known or not files.seen, files.seen
+                if is_redirected:
+                    outcome.failed(UNAVAILABLE, "registry_refused", False, "tiny")
                     clean(place, outcome)
-    each([(language, tool, is_known) for language, tool in tools() for is_known in (True, False)], do)
+                else:
+                    outcome.ended() if is_known else clean(place, outcome.failed(UNAVAILABLE, "registry_refused", False))
+    each([(language, tool, is_redirected, is_known) for language, tool in tools() for is_redirected in (True, False) for is_known in (True, False)], do)
 
 
 def test_another_file_than_was_told():
