@@ -201,10 +201,15 @@ bool rv__run_end_network(struct rv_run *run)
         return !run->network.gate_id;
 }
 
-void rv__run_network_fini(struct rv_run *run)
+void rv__run_forget_gate(struct rv_run *run)
 {
         if (run->network.gate_id)
                 rv_gate_client_forget(run->core->gate, run->network.gate_id);
         run->network.gate_id = 0;
+}
+
+void rv__run_network_fini(struct rv_run *run)
+{
+        rv__run_forget_gate(run);
         rv_network_evidence_fini(&run->network.evidence);
 }

@@ -181,6 +181,8 @@ bool rv__run_is_network_ready(const struct rv_run *run);
 void rv__run_stop_unserved(struct rv_run *run);
 /** rv__run_end_network() - nothing of the run is left: have the gate tell what it reached. Context: loop thread, the run was observed. Ownership: borrows. Return: is there nothing to wait for (any more)? */
 bool rv__run_end_network(struct rv_run *run);
+/** rv__run_forget_gate() - the gate has nothing more to say of it. Context: loop thread. Ownership: borrows. Return: none */
+void rv__run_forget_gate(struct rv_run *run);
 /** rv__run_network_fini() - release; the gate is told, if it knows the run. Context: loop thread. Ownership: takes it. Return: none */
 void rv__run_network_fini(struct rv_run *run);
 
