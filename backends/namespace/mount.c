@@ -358,6 +358,14 @@ static int make_python_site(const struct ns_child *c, const char **ret_step)
         return 0;
 }
 
+/* npm installs into the nearest directory above that has a node_modules: that is not to be the layer's. */
+static int make_node_site(const struct ns_child *c, const char **ret_step)
+{
+        if (c->layer[0])
+                STEP("make " RV_BOX "/node_modules", make_own_directory(c, "node_modules"));
+        return 0;
+}
+
 /* Which package manager it is to have. RV_VIEW_ALWAYS: none. */
 static enum rv_view_when tools_of(const struct ns_child *c)
 {
@@ -387,7 +395,7 @@ static int show_tools(const struct ns_child *c, const struct rv_payload *payload
         STEP("go back to " RV_BOX, chdir(RV_BOX));
         if (payload->ca_bytes)
                 STEP("make " RV_PLAN_CA_FILE, make_file_of(RV_PLAN_CA_FILE, payload->ca, payload->ca_bytes, 0444));
-        return tools == RV_VIEW_PYTHON_TOOLS ? make_python_site(c, ret_step) : 0;
+        return tools == RV_VIEW_PYTHON_TOOLS ? make_python_site(c, ret_step) : make_node_site(c, ret_step);
 }
 
 /*
