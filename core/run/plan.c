@@ -117,6 +117,12 @@ static enum rv_step refuse_missing(struct rv_run *run, const char *backend, json
         return rv__run_refuse(run, RV_CODE_BACKEND_DENIED, RV_PHASE_PLAN, message, json_pack("{s:s, s:o}", "backend", backend, "missing", take_missing));
 }
 
+const char *rv__run_no_registry(const struct rv_run *run)
+{
+        return run->request->language == RV_LANGUAGE_PYTHON ? "no package index is known for python; set registries.python.index"
+                                                            : "no package registry is known for javascript; set registries.javascript.index";
+}
+
 /* Returns why a run in network mode registries cannot have that; NULL: it can, and its package manager is in the plan. */
 static const char *plan_registry(struct rv_run *run, struct rv_error *err)
 {
@@ -126,8 +132,7 @@ static const char *plan_registry(struct rv_run *run, struct rv_error *err)
         if (registry && run->core->complete_registry)
                 run->core->complete_registry(run->core->registry_arg, registry);
         if (!registry || !registry->n_hosts)
-                return run->request->language == RV_LANGUAGE_PYTHON ? "no package index is known for python; set registries.python.index"
-                                                                    : "no package registry is known for javascript; set registries.javascript.index";
+                return rv__run_no_registry(run);
         if (registry->proxy_fault) {
                 rv_error_set(err, -EINVAL, "the proxy for the %s registry cannot be used: %s; set registries.%s.proxy to another", rv_language_name(registry->language),
                              registry->proxy_fault, rv_language_name(registry->language));
@@ -148,10 +153,6 @@ static enum rv_step check_capabilities(struct rv_run *run)
         const char *reason = NULL;
         struct rv_error err = { 0 };
 
-        if (!run->manifest.is_usable) {
-                json_array_append_new(missing, json_string("backend"));
-                return refuse_missing(run, run->backend->name, missing, run->manifest.reason);
-        }
         for (int i = 0; i < RV_CAPABILITY_MAX_; i++) {
                 if (!is_needed(&run->plan, i) || run->manifest.capabilities[i].grade != RV_GRADE_ABSENT)
                         continue;
@@ -182,6 +183,14 @@ static enum rv_step refuse_unknown(struct rv_run *run, const char *name)
                               json_pack("{s:s, s:[s]}", "backend", name, "missing", "backend"));
 }
 
+enum rv_step rv__run_check_backend(struct rv_run *run, const char *name)
+{
+        if (!run->backend)
+                return refuse_unknown(run, name);
+        run->backend->can(run->backend_state, &run->manifest);
+        return run->manifest.is_usable ? RV_STEP_NEXT : refuse_missing(run, run->backend->name, json_pack("[s]", "backend"), run->manifest.reason);
+}
+
 enum rv_step rv__run_plan(struct rv_run *run)
 {
         const char *name = rv__run_find_backend(run);
@@ -193,9 +202,9 @@ enum rv_step rv__run_plan(struct rv_run *run)
         run->outcome.memory_mib = effective(run, "memory_mib", run->request->memory_mib);
         if (fill_plan(run) < 0)
                 return rv__run_fail(run, 500, "out of memory", "reeve ran out of memory while it planned the run");
-        if (run->backend)
-                run->backend->can(run->backend_state, &run->manifest);
-        step = run->backend ? check_capabilities(run) : refuse_unknown(run, name);
+        step = rv__run_check_backend(run, name);
+        if (step == RV_STEP_NEXT)
+                step = check_capabilities(run);
         r = rv__record_decision(run, &err);
         if (r == RV__RUN_CLAIM_E_TAKEN)
                 return rv__run_again(run);

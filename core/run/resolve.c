@@ -195,20 +195,20 @@ static enum rv_step begin(struct rv_run *run)
         struct rv_run_packages *p = &run->packages;
         const struct rv_registry *registry;
         const char *name = rv__run_find_backend(run);
+        enum rv_step step;
         int r;
 
         rv__packages_begin(run, run->core->config->phases.resolve_ms);
-        if (!run->backend || !run->core->store)
-                return RV_STEP_NEXT;    /* what is missing is told with the plan */
+        step = rv__run_check_backend(run, name);
+        if (step != RV_STEP_NEXT || !run->core->store)
+                return step != RV_STEP_NEXT ? step : refuse_to_begin(run, name, "this reeve has no package store");
         if (!p->obligations && rv_policy_obligations(run->granted, &p->obligations) < 0)
                 return fail_for_memory(run);
         if (run->input.lock)
                 return use_given(run);
         registry = rv__packages_registry(run, false);
         if (!registry)
-                return refuse_to_begin(run, name, run->request->language == RV_LANGUAGE_PYTHON
-                                               ? "no package index is known for python; set registries.python.index"
-                                               : "no package registry is known for javascript; set registries.javascript.index");
+                return refuse_to_begin(run, name, rv__run_no_registry(run));
         if (make_key(run, registry) < 0)
                 return fail_for_memory(run);
         r = use_held(run);
@@ -227,6 +227,8 @@ static enum rv_step prepare_job(struct rv_run *run)
         const struct rv_registry *registry = rv__packages_registry(run, true);
         struct rv_error err = { 0 };
 
+        if (run->manifest.capabilities[RV_CAPABILITY_network_registries].grade == RV_GRADE_ABSENT)
+                return refuse_to_begin(run, run->backend->name, run->manifest.capabilities[RV_CAPABILITY_network_registries].reason);
         if (registry && registry->proxy_fault)
                 rv_error_set(&err, -EINVAL, "the proxy for the %s registry cannot be used: %s; set registries.%s.proxy to another", rv_language_name(registry->language),
                              registry->proxy_fault, rv_language_name(registry->language));
@@ -433,11 +435,6 @@ static int exclude_young(struct rv_run *run, bool *ret_is_new)
         return 0;
 }
 
-static bool is_of_registry(const char *cause)
-{
-        return strcmp(cause, "registry_unreachable") == 0 || strcmp(cause, "registry_error") == 0;
-}
-
 static enum rv_step take_new_lock(struct rv_run *run)
 {
         struct rv_run_packages *p = &run->packages;
@@ -465,7 +462,8 @@ static enum rv_step look_at_work(struct rv_run *run)
                 return take_learned(run);       /* a failure shows in what comes next, and is looked into there */
         if (p->work.r == 0)
                 return take_new_lock(run);
-        if (p->work.r == RV_ACQUIRE_E_FAILED && p->stale_lock && is_of_registry(p->work.failure.cause)) {
+        if (p->work.r == RV_ACQUIRE_E_FAILED && p->stale_lock &&
+                (!strcmp(p->work.failure.cause, "registry_unreachable") || !strcmp(p->work.failure.cause, "registry_error"))) {
                 p->is_stale = true;
                 rv__packages_unclaim(run);
                 return take_lock(run, rv_take(&p->stale_lock)) < 0 ? fail_for_memory(run) : RV_STEP_NEXT;

@@ -188,6 +188,10 @@ void rv__run_network_fini(struct rv_run *run);
 
 /** rv__run_find_backend() - the backend that the verdict names becomes the run's, if there is one. Context: loop thread, decided. Ownership: borrows. Return: its name */
 const char *rv__run_find_backend(struct rv_run *run);
+/** rv__run_check_backend() - turn the run away if there is no backend of that name, or it cannot be used here; `manifest` says what it can. Context: loop thread. Ownership: borrows. Return: RV_STEP_NEXT or RV_STEP_CLASSIFY */
+enum rv_step rv__run_check_backend(struct rv_run *run, const char *name);
+/** rv__run_no_registry() - that none is known for the request's language, for people. Context: any. Ownership: static. Return: the text */
+const char *rv__run_no_registry(const struct rv_run *run);
 
 /** rv__run_set_timer() - call @cb with the run after @ms; replaces the timer before. Context: loop thread. Ownership: none. Return: 0 or -errno */
 int rv__run_set_timer(struct rv_run *run, uint64_t ms, void (*cb)(void *run));

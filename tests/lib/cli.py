@@ -186,6 +186,7 @@ def records_of(state):
 HIDING = """state_dir: %s/hiding
 audit: {redact: [/tenant, /facts/request/tenant/labels/customer, "/facts/packages/*/name", "/facts/network/*/domain", "/env/*/name"]}
 tenants: {umbrella: {labels: {customer: wile-e}}}
+registries: {python: {index: "http://127.0.0.1:9/simple/"}}
 """
 HIDDEN = (b"umbrella", b"wile-e", b"acme-anvil", b"acme_anvil", b"road-runner.example", b"ANVIL_TOKEN", b"beep-beep", b"meep")
 
@@ -197,7 +198,9 @@ def hiding(cli):
         json.dump({"language": "python", "source": "pass", "packages": ["Acme_Anvil>=1"], "env": {"ANVIL_TOKEN": "beep-beep"}, "stdin": "meep",
                    "network": {"mode": "domains", "domains": ["road-runner.example"]}}, f)
     status, out, err = cli.run("run", "--config", "hiding.yaml", "--tenant", "umbrella", "--json", "--request", request)
-    check("the answer hides nothing", status == 126 and json.loads(out)["tenant"] == "umbrella", (status, out, err))
+    # Nobody is at the registry's port: what is looked for there is not to be found in STATE either.
+    answer = json.loads(out)
+    check("the answer hides nothing", status == 125 and answer["tenant"] == "umbrella" and answer["reason"]["detail"]["package"] == "acme-anvil", (status, out, err))
     status, _, err = cli.run("run", "--config", "hiding.yaml", "--tenant", "umbrella", "--timeout", "400", "hello.py")
     check("rejected", status == 2, (status, err))
     for where, _, names in os.walk(state):

@@ -81,7 +81,9 @@ static const struct {
         { { .name = "an unknown backend", .tenant = "nowhere" }, NULL, "backend_denied", "backend_denied" },
         { { .name = "an unknown backend by policy" }, RULES("allow", "allow", "none", "rule { id = 'r', match = { mode = 'none' }, use = 'moon' },", ""),
           "backend_denied", "backend_denied" },
-        { { .name = "packages that cannot be had", .request = PLAIN_WITH("\"packages\":[\"six>=1\"]") }, NULL, "backend_denied", "backend_denied" },
+        /* What allowed them was on record before anybody looked for them. */
+        { { .name = "packages that cannot be had", .request = PLAIN_WITH("\"packages\":[\"six>=1\"]") }, NULL, "backend_denied", NULL },
+        { { .name = "packages, and no backend", .tenant = "nowhere", .request = PLAIN_WITH("\"packages\":[\"six>=1\"]") }, NULL, "backend_denied", NULL },
         { { .name = "no start", .script = { .start_error = EAGAIN } }, NULL, "backend_failed", NULL },
         { { .name = "no sandbox", .script = { FAILS(no_setup) } }, NULL, "backend_failed", NULL },
         { { .name = "no runtime", .script = { FAILS(no_runtime) } }, NULL, "runtime_unavailable", NULL },
