@@ -215,6 +215,8 @@ static int fake_start(void *arg, const struct rv_plan *plan, struct rv_run *run,
         if (!r)
                 return -ENOMEM;
         *r = (struct fake_run){ .state = state, .script = state->script, .plan = plan, .run = run };
+        if (state->script->next)
+                state->script = state->script->next;
         note(r, &state->calls.n_starts, RV_FAKE_START, NULL);
         if (r->script->start_error) {
                 free(r);

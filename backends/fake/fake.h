@@ -52,6 +52,7 @@ struct rv_fake_script {
         int has_no_network;                  /* a run with network gets no sockets; else some within start() */
         int is_unclean;                      /* released() says that something is left */
         const struct rv_manifest *manifest;  /* what can() tells; NULL: everything is enforced */
+        const struct rv_fake_script *next;   /* of what is started after this: a run with packages has jobs; NULL: this again */
 
         /* Told of each call to the backend before it is acted on, and of RV_FAKE_CALL as RV_FAKE_STEP; or NULL. */
         void (*call)(void *ctx, enum rv_fake_call call, const struct rv_plan *plan);
@@ -66,7 +67,7 @@ struct rv_fake_calls {
 
 extern const struct rv_backend rv_fake_backend;
 
-/** rv_fake_play() - the script of all runs that are started from now on. Context: loop thread. Ownership: borrows @script. Return: none */
+/** rv_fake_play() - the script, and those that follow it, of what is started from now on. Context: loop thread. Ownership: borrows @script. Return: none */
 void rv_fake_play(void *state, const struct rv_fake_script *script);
 /** rv_fake_calls() - what the backend was asked since rv_fake_play(). Context: loop thread. Ownership: borrowed from @state. Return: the counts */
 const struct rv_fake_calls *rv_fake_calls(const void *state);

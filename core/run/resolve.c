@@ -228,7 +228,8 @@ static enum rv_step prepare_job(struct rv_run *run)
         struct rv_error err = { 0 };
 
         if (run->manifest.capabilities[RV_CAPABILITY_network_registries].grade == RV_GRADE_ABSENT)
-                return refuse_to_begin(run, run->backend->name, run->manifest.capabilities[RV_CAPABILITY_network_registries].reason);
+                return refuse_to_begin(
+                        run, run->backend->name, run->manifest.capabilities[RV_CAPABILITY_network_registries].reason);
         if (registry && registry->proxy_fault)
                 rv_error_set(&err, -EINVAL, "the proxy for the %s registry cannot be used: %s; set registries.%s.proxy to another", rv_language_name(registry->language),
                              registry->proxy_fault, rv_language_name(registry->language));

@@ -38,7 +38,10 @@ struct case_ {
         const struct rv_bundle *shadow;
         const char *shadow_error;
         uint64_t start_ms;              /* budget of the start; 0: more than any test takes, on a busy machine too */
-        struct rv_fake_script script;
+        unsigned n_decisions;           /* records; 0: one */
+        unsigned n_store_syncs;         /* beside the log's, before the program is let go */
+        const json_t *lock;             /* a lock that is to be used */
+        struct rv_fake_script script;   /* and, by its `next`, up to two more */
 };
 
 struct bench {
@@ -65,6 +68,7 @@ struct bench {
         json_t *records;                /* what this run added to the log */
         struct rv_fake_calls calls;
         unsigned n_syncs_at_go;         /* of the log, since the run began */
+        unsigned n_runs_at_go;          /* how often it was let go with the run itself, not with a job */
         bool is_decided_at_go;          /* a decision stood in the log when the backend was let go */
 };
 

@@ -78,7 +78,7 @@ static void forget(struct bench *b)
         rv_buf_fini(&b->live[0]);
         rv_buf_fini(&b->live[1]);
         b->run_id[0] = b->outcome_sha256[0] = 0;
-        b->n_answers = b->n_releases = b->n_syncs_at_go = 0;
+        b->n_answers = b->n_releases = b->n_syncs_at_go = b->n_runs_at_go = 0;
         b->is_decided_at_go = false;
         b->exit_status = -1;
 }
@@ -229,14 +229,21 @@ static size_t count_records(struct bench *b, const char *kind)
         return n;
 }
 
+static unsigned n_decisions(const struct case_ *c)
+{
+        return c->n_decisions ? c->n_decisions : 1;
+}
+
 /* Stands between the backend and the case's own hook. */
 static void on_call(void *ctx, enum rv_fake_call call, const struct rv_plan *plan)
 {
         struct bench *b = ctx;
 
-        if (call == RV_FAKE_GO) {
+        /* Jobs, before the run and after its answer, wait for no decision. */
+        if (call == RV_FAKE_GO && !plan->is_resolver && !b->n_answers) {
                 b->n_syncs_at_go = n_syncs;
-                b->is_decided_at_go = count_records(b, NULL) == b->n_records_before + 1 && count_records(b, "decision") > 0;
+                b->is_decided_at_go = count_records(b, NULL) == b->n_records_before + n_decisions(b->now) && count_records(b, "decision") > 0;
+                b->n_runs_at_go++;
         }
         if (b->now->script.call)
                 b->now->script.call(b, call, plan);
@@ -266,9 +273,12 @@ static void check_records(struct bench *b)
         }
         if (b->now->has_company)
                 return;
-        expect_kinds(b, "decision outcome");
+        expect_kinds(b, n_decisions(b->now) == 2 ? "decision decision outcome" : "decision outcome");
         first = json_array_get(b->records, 0);
-        last = json_array_get(b->records, 1);
+        last = json_array_get(b->records, json_array_size(b->records) - 1);
+        for (size_t i = 1; i < n_decisions(b->now); i++)
+                expect_text(b, "the next decision's id", rv_json_get_string(json_array_get(b->records, i), "decision_id", ""),
+                        rv_json_get_string(first, "decision_id", "none"));
         expect_text(b, "the decision's run_id", rv_json_get_string(first, "run_id", ""), b->run_id);
         expect_text(b, "the outcome's run_id", rv_json_get_string(last, "run_id", ""), b->run_id);
         expect_text(b, "the answer's decision_id", rv_json_get_string(b->outcome, "decision_id", ""),
@@ -284,7 +294,8 @@ static void check_records(struct bench *b)
 void perform(struct bench *b, const struct case_ *c)
 {
         const char *request = c->request ? c->request : PLAIN;
-        struct rv_fake_script script = c->script;
+        struct rv_fake_script scripts[3];
+        size_t n_scripts = 0;
         struct rv_run_input input = {
                 .tenant = c->tenant ? c->tenant : "local",
                 .bundle = c->bundle_error ? NULL : c->bundle ? c->bundle : b->bundle,
@@ -292,6 +303,7 @@ void perform(struct bench *b, const struct case_ *c)
                 .shadow = c->shadow,
                 .shadow_error = c->shadow_error,
                 .backend = c->backend,
+                .lock = c->lock,
                 .principal = c->principal ? c->principal : "alice", .has_wait = c->has_wait, .wait_s = c->wait_s, .request_id = "req-1", .trace_id = "trace-1",
                 .text = request, .text_bytes = strlen(request),
                 .ctx = b, .output = on_output, .answered = on_answered, .released = on_released,
@@ -302,9 +314,16 @@ void perform(struct bench *b, const struct case_ *c)
         b->config->phases.start_ms = c->start_ms ? c->start_ms : 20000;
         b->n_records_before = access(in_state(&b->tmp, SEGMENT), F_OK) < 0 ? 0 : count_records(b, NULL);
         n_syncs = 0;
-        script.call = on_call;
-        script.ctx = b;
-        rv_fake_play(b->backend_state, &script);
+        for (const struct rv_fake_script *s = &c->script; s; s = s->next) {
+                assert_true(n_scripts < RV_N_ELEMENTS(scripts));
+                scripts[n_scripts] = *s;
+                scripts[n_scripts].call = on_call;
+                scripts[n_scripts].ctx = b;
+                if (n_scripts)
+                        scripts[n_scripts - 1].next = &scripts[n_scripts];
+                n_scripts++;
+        }
+        rv_fake_play(b->backend_state, scripts);
         assert_int_equal(rv_run_start(&b->core, &input, &b->run), 0);
         b->is_in_loop = !b->n_releases;
         if (b->is_in_loop)
@@ -319,8 +338,8 @@ void perform(struct bench *b, const struct case_ *c)
                 fail_msg("%s: the core broke a rule of the backend's interface: %s", c->name, b->calls.broken_rule);
         if (!c->has_company)
                 expect_number(b, "release() after start()", b->calls.n_releases, c->script.start_error ? 0 : b->calls.n_starts);
-        if (b->calls.n_goes && !c->has_company)
-                expect_number(b, "a decision before go()", b->is_decided_at_go && b->n_syncs_at_go == 1, 1);
+        if (b->n_runs_at_go && !c->has_company)
+                expect_number(b, "a decision before go()", b->is_decided_at_go && b->n_syncs_at_go == 1 + c->n_store_syncs, 1);
         check_records(b);
         expect_no_secret(b, "SECRET");
 }
