@@ -131,6 +131,8 @@ static const char *tool_of(const struct rv_run *run)
 {
         if (run->request->language == RV_LANGUAGE_JAVASCRIPT)
                 return "npm";
+        if (strcmp(run->core->config->packages.resolver, "uv") == 0)
+                return "uv";    /* where it is not, its driver says so: another is not what was asked for */
         return !run->packages.has_no_uv && rv_config_uv(run->core->config) ? "uv" : "pip";
 }
 
@@ -185,30 +187,28 @@ static enum rv_step start_job(struct rv_run *run)
 }
 
 /* What cannot be: no registry, no backend, nothing to find packages with. */
-static enum rv_step refuse_to_begin(struct rv_run *run, const char *name, const char *why)
+static enum rv_step refuse_to_begin(struct rv_run *run, const char *why)
 {
-        return rv__run_refuse(run, RV_CODE_BACKEND_DENIED, RV_PHASE_RESOLVE, why, json_pack("{s:s, s:[s]}", "backend", name, "missing", "packages"));
+        return rv__run_refuse(run, RV_CODE_BACKEND_DENIED, RV_PHASE_RESOLVE, why, json_pack("{s:s, s:[s]}", "backend", run->backend->name, "missing", "packages"));
 }
 
 static enum rv_step begin(struct rv_run *run)
 {
         struct rv_run_packages *p = &run->packages;
         const struct rv_registry *registry;
-        const char *name = rv__run_find_backend(run);
-        enum rv_step step;
+        enum rv_step step = rv__run_check_backend(run, rv__run_find_backend(run));
         int r;
 
         rv__packages_begin(run, run->core->config->phases.resolve_ms);
-        step = rv__run_check_backend(run, name);
         if (step != RV_STEP_NEXT || !run->core->store)
-                return step != RV_STEP_NEXT ? step : refuse_to_begin(run, name, "this reeve has no package store");
+                return step != RV_STEP_NEXT ? step : refuse_to_begin(run, "this reeve has no package store");
         if (!p->obligations && rv_policy_obligations(run->granted, &p->obligations) < 0)
                 return fail_for_memory(run);
         if (run->input.lock)
                 return use_given(run);
         registry = rv__packages_registry(run, false);
         if (!registry)
-                return refuse_to_begin(run, name, rv__run_no_registry(run));
+                return refuse_to_begin(run, rv__run_no_registry(run));
         if (make_key(run, registry) < 0)
                 return fail_for_memory(run);
         r = use_held(run);
@@ -228,14 +228,13 @@ static enum rv_step prepare_job(struct rv_run *run)
         struct rv_error err = { 0 };
 
         if (run->manifest.capabilities[RV_CAPABILITY_network_registries].grade == RV_GRADE_ABSENT)
-                return refuse_to_begin(
-                        run, run->backend->name, run->manifest.capabilities[RV_CAPABILITY_network_registries].reason);
+                return refuse_to_begin(run, run->manifest.capabilities[RV_CAPABILITY_network_registries].reason);
         if (registry && registry->proxy_fault)
                 rv_error_set(&err, -EINVAL, "the proxy for the %s registry cannot be used: %s; set registries.%s.proxy to another", rv_language_name(registry->language),
                              registry->proxy_fault, rv_language_name(registry->language));
         rv_registry_tools_fini(&p->env);
         if (!registry || err.code || rv_registry_resolver_env(registry, runtime ? runtime->root : "host", &p->env, &err) < 0)
-                return refuse_to_begin(run, run->backend->name, registry ? err.message : "the registry has no address");
+                return refuse_to_begin(run, registry ? err.message : "the registry has no address");
         return registry->has_files || p->work.pages ? start_job(run) : learn(run);
 }
 
@@ -358,6 +357,7 @@ static enum rv_step look_at_closure(struct rv_run *run)
         struct rv_run_packages *p = &run->packages;
         json_t *closure = NULL;
         struct rv_error err = { 0 };
+        bool has_no_tool;
         enum rv_step step;
         int r;
 
@@ -366,8 +366,8 @@ static enum rv_step look_at_closure(struct rv_run *run)
                 return fail_for_memory(run);
         if (r < 0)
                 return refuse_job(run, err.message);
-        if (r == RV_CLOSURE_E_FAILED && !p->has_no_uv && strcmp(rv_json_get_string(closure, "code", ""), CODE_NO_TOOL) == 0 &&
-                strcmp(tool_of(run), "uv") == 0 && strcmp(run->core->config->packages.resolver, "uv") != 0) {
+        has_no_tool = r == RV_CLOSURE_E_FAILED && strcmp(rv_json_get_string(closure, "code", ""), CODE_NO_TOOL) == 0;
+        if (has_no_tool && !p->has_no_uv && strcmp(tool_of(run), "uv") == 0 && strcmp(run->core->config->packages.resolver, "uv") != 0) {
                 json_decref(closure);
                 p->has_no_uv = true;    /* it does not run on this runtime: pip does */
                 rv__job_free(run);
@@ -378,7 +378,7 @@ static enum rv_step look_at_closure(struct rv_run *run)
                 json_decref(closure);
                 return step;
         }
-        if (r == RV_CLOSURE_E_FAILED && strcmp(rv_json_get_string(closure, "code", ""), CODE_NO_TOOL) == 0) {
+        if (has_no_tool) {
                 struct rv_package_failure f = { .code = "runtime_unavailable", .cause = "no_package_manager" };
 
                 snprintf(f.message, sizeof(f.message), "runtime %s has nothing to find packages with: %.300s; install it there", run->tenant->runtime, rv_json_get_string(closure, "text", ""));

@@ -41,7 +41,7 @@ struct case_ {
         unsigned n_decisions;           /* records; 0: one */
         unsigned n_store_syncs;         /* beside the log's, before the program is let go */
         const json_t *lock;             /* a lock that is to be used */
-        struct rv_fake_script script;   /* and, by its `next`, up to two more */
+        struct rv_fake_script script;   /* and, by its `next`, up to three more */
 };
 
 struct bench {

@@ -294,7 +294,7 @@ static void check_records(struct bench *b)
 void perform(struct bench *b, const struct case_ *c)
 {
         const char *request = c->request ? c->request : PLAIN;
-        struct rv_fake_script scripts[3];
+        struct rv_fake_script scripts[4];
         size_t n_scripts = 0;
         struct rv_run_input input = {
                 .tenant = c->tenant ? c->tenant : "local",

@@ -28,6 +28,7 @@ static const struct rv_observation ok = { .started = RV_STARTED_YES, .has_wait_s
                       "\"version\":\"3.11\",\"interpreter\":\"/usr/bin/python3\"}," rest "}"
 #define FOUND CLOSURE("\"ok\":true,\"exit\":0,\"code\":null,\"text\":\"\",\"packages\":[{\"name\":\"requests\",\"version\":\"2.31.0\"," \
                       "\"file\":\"requests-2.31.0-py3-none-any.whl\",\"url\":\"https://registry.example/requests-2.31.0-py3-none-any.whl\"}]")
+#define NO_TOOL CLOSURE("\"ok\":false,\"exit\":0,\"code\":\"ENOTOOL\",\"text\":\"no such file\",\"packages\":[]")
 #define FOUND_NONE CLOSURE("\"ok\":false,\"exit\":1,\"code\":null,\"text\":\"no such version\",\"packages\":[]")
 
 #define HELD { .kind = RV_FAKE_HELD }
@@ -445,6 +446,58 @@ static void a_lock_that_is_given(void **state)
         json_decref(lock);
 }
 
+/* ---- Which package manager ---- */
+
+static const struct rv_fake_script found = { FINDS };
+static char asked_of[2][16];
+static unsigned n_asked;
+
+/* What the job is told, which stands in its standard input. */
+static void note_tool(void *ctx, enum rv_fake_call call, const struct rv_plan *plan)
+{
+        _cleanup_(rv_json_unrefp) json_t *job = NULL;
+
+        (void)ctx;
+        if (call != RV_FAKE_START || !plan->is_resolver)
+                return;
+        job = json_loadb(plan->stdin_data, plan->stdin_bytes, 0, NULL);
+        assert_true(n_asked < 2);
+        snprintf(asked_of[n_asked++], sizeof(asked_of[0]), "%s", rv_json_get_string(job, "tool", ""));
+}
+
+/* What is configured is what is asked; where either will do, and uv does not run on the runtime, it is pip's turn. */
+static void the_tool(void **state)
+{
+        static const struct {
+                const char *resolver, *uv, *code, *first, *second;
+        } tools[] = {
+                { "uv", "/nowhere/uv", "runtime_unavailable", "uv", "" },
+                { "uv", "/bin/true", "runtime_unavailable", "uv", "" },
+                { "auto", "/nowhere/uv", "runtime_unavailable", "pip", "" },
+                { "auto", "/bin/true", "ok", "uv", "pip" },
+                { "pip", "/bin/true", "runtime_unavailable", "pip", "" },
+        };
+
+        for (size_t i = 0; i < RV_N_ELEMENTS(tools); i++) {
+                bool is_ok = !strcmp(tools[i].code, "ok");
+                struct case_ c = { .name = tools[i].resolver, .request = REQUESTS, .n_decisions = is_ok ? 2 : 1, .n_store_syncs = is_ok,
+                                   .script = { STEPS(HELD, STARTED, SAYS(NO_TOOL), ENDED, OBSERVE(ok)), .next = &found, .call = note_tool } };
+                struct bench *b;
+
+                make(state);
+                b = *state;
+                b->config->packages.resolver = tools[i].resolver;
+                b->config->packages.uv = tools[i].uv;
+                n_asked = 0;
+                memset(asked_of, 0, sizeof(asked_of));
+                perform(b, &c);
+                expect_text(b, "code", reason_of(b, "code"), tools[i].code);
+                expect_text(b, "asked first", asked_of[0], tools[i].first);
+                expect_text(b, "asked next", asked_of[1], tools[i].second);
+                drop(state);
+        }
+}
+
 /* ---- What cannot be ---- */
 
 static void expect_denied(struct bench *b, const char *name, const char *missing, const char *says)
@@ -493,7 +546,7 @@ static void nothing_to_find_them_with(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = { cmocka_unit_test(every_end), ON_STORE(held), ON_STORE(compiled_by_the_next),
-                ON_STORE(the_layer_is_gone), ON_STORE(a_lock_that_is_given), ON_STORE(nothing_to_find_them_with) };
+                ON_STORE(the_layer_is_gone), ON_STORE(a_lock_that_is_given), cmocka_unit_test(the_tool), ON_STORE(nothing_to_find_them_with) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
