@@ -16,7 +16,7 @@ import ctypes, json, os, re, shutil, struct, subprocess, sys, tempfile, time
 
 PYTHON, NPM = "/usr/bin/python3", "/usr/bin/npm"
 PAIRS = 101
-IN_CREATE, IN_MOVED_TO, IN_ISDIR, IN_NONBLOCK = 0x100, 0x80, 0x40000000, 0o4000
+IN_CREATE, IN_MOVED_TO, IN_GONE, IN_ISDIR, IN_NONBLOCK = 0x100, 0x80, 0x240, 0x40000000, 0o4000
 PROGRAMS = {"python": ("p.py", "import requests\n"), "javascript": ("p.mjs", "import 'express'\n"), "plain": ("q.py", "pass\n")}
 
 
@@ -180,12 +180,13 @@ def locks(build, place, _):
 
 
 class Watch:
-    """Which directories come into being in a folder."""
+    """Which directories come into being in a folder. That they go is watched too: of two events that are alike the kernel
+    tells one if nothing is between them."""
 
     def __init__(self, path):
         self.libc = ctypes.CDLL(None, use_errno=True)
         self.fd = self.libc.inotify_init1(IN_NONBLOCK)
-        if self.libc.inotify_add_watch(self.fd, os.fsencode(path), IN_CREATE | IN_MOVED_TO) < 0:
+        if self.libc.inotify_add_watch(self.fd, os.fsencode(path), IN_CREATE | IN_MOVED_TO | IN_GONE) < 0:
             sys.exit("packages: inotify does not work here")
 
     def names(self):
@@ -196,7 +197,7 @@ class Watch:
             return found
         while data:
             _, mask, _, size = struct.unpack_from("iIII", data)
-            if mask & IN_ISDIR:
+            if mask & IN_ISDIR and mask & (IN_CREATE | IN_MOVED_TO):
                 found.append(data[16:16 + size].rstrip(b"\0").decode())
             data = data[16 + size:]
         return found
