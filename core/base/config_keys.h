@@ -109,7 +109,7 @@
         X("packages.uv",                 PATH,          IN_ROOT(packages.uv),           NULL, \
           "the uv to use; without it `/usr/bin/uv`, else `/usr/local/bin/uv`, if it is there") \
         X("packages.store_max",          SIZE,          IN_ROOT(packages.store_max_bytes), "10GiB", \
-          "size of the layer store above which old layers are removed") \
+          "size of all layers above which `reeve package prune` removes the least recently used") \
         X("audit.key",                   PATH,          IN_ROOT(audit.key),             NULL, \
           "file of the key that signs the audit log, read by the spawner alone; without it `STATE/keys/ed25519`") \
         X("audit.redact",                REDACT,        IN_ROOT(audit.redact),          NULL, \
