@@ -251,6 +251,30 @@ def erasing(cli):
     check("it is on record", gaps == ["secret_erased"] * 2, gaps)
     check("before and after cannot be compared", len(set(tenants)) == 2 and tenants[0] != tenants[-1], tenants)
 
+def finding_packages(cli):
+    """What doctor says of the tools that find packages, and of where they are kept; nobody is at the registries' port."""
+    os.chmod(cli.place, 0o755)      # as root, doctor asks uv as another user
+    uv = os.path.join(cli.place, "uv")
+    with open(uv, "w", encoding="ascii") as f:
+        f.write('#!/bin/sh\n[ "$1" = --version ] || exit 1\necho "uv 1.2.3 (made up)"\necho more\n')
+    os.chmod(uv, 0o755)
+    silent = os.path.join(cli.place, "silent")
+    with open(silent, "w", encoding="ascii") as f:
+        f.write("#!/bin/sh\nexit 3\n")
+    os.chmod(silent, 0o755)
+    for settings, state, says in ((f"uv: {uv}", "ok", ("uv 1.2.3 (made up)", uv)), (f"resolver: uv, uv: {cli.place}/none", "missing", (f"{cli.place}/none", "packages.uv")),
+                                  (f"uv: {silent}", "missing", (silent,)), ("resolver: pip", "note", ("packages.resolver",))):
+        with open(os.path.join(cli.place, "packages.yaml"), "w", encoding="ascii") as f:
+            f.write(f"state_dir: {cli.place}/packages\npackages: {{{settings}, store_max: 3GiB}}\n"
+                    'registries: {python: {index: "http://127.0.0.1:9/simple/"}, javascript: {index: "http://127.0.0.1:9/"}}\n')
+        _, out, err = cli.run("doctor", "--json", "--config", "packages.yaml")
+        rows = {r["probe"]: r for r in json.loads(out)}
+        got = rows.get("uv", {})
+        check(f"doctor, {settings}", got.get("state") == state and all(w in got["text"] for w in says) and "more" not in got["text"], (rows, err))
+        store = rows.get("package store", {})
+        check("doctor: the store", store.get("state") == "ok" and "0 layers" in store["text"] and "of 3.0 GiB" in store["text"] and "0 locks held" in store["text"], rows)
+        check("doctor: the helpers", "package helpers" not in rows, rows)
+
 def main():
     reeve = os.path.abspath(sys.argv[1])
     with tempfile.TemporaryDirectory() as place:
@@ -261,6 +285,7 @@ def main():
         erasing(cli)
         signing(cli)
         runtimes(cli)
+        finding_packages(cli)
         if cli.run("doctor", "--config", "reeve.yaml")[0] == 0:
             for f in (gone, stalled, one_signal, given_again):
                 f(cli)

@@ -1,7 +1,12 @@
+#include "package.h"
 #include "reeve.h"
 #include "runtime.h"
 #include "session.h"
 #include "start.h"
+
+#include "base/child.h"
+#include "base/clock.h"
+#include "store/packages_list.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +23,8 @@ static const char help[] =
         "\n"
         "Tries what a run needs on this host, each part for real, and prints what is missing\n"
         "and how to get it. Exit status 0: runs work; 1: something is missing; 2: usage.\n";
+
+#define UV_TIMEOUT_US (UINT64_C(10) * 1000000)
 
 enum grade { GOOD, MISSING, NOTE };
 
@@ -222,6 +229,7 @@ static int probe_session(struct doctor *d, const char *config, const char *tenan
         row(d, s->bundle ? GOOD : MISSING, "policy", s->bundle ? text : s->bundle_error.message);
         for (int i = RV_LANGUAGE_PYTHON; i <= RV_LANGUAGE_JAVASCRIPT; i++)
                 (void)session_find_registries(s, (enum rv_language)i);
+        (void)session_want_packages(s);
         if (session_settle(s, &is_log, &err) < 0) {
                 row(d, MISSING, is_log ? "audit log" : "loop", err.message);
                 return 1;
@@ -286,6 +294,67 @@ static void probe_registries(struct doctor *d)
                 row(d, r->proxy_fault ? MISSING : r->has_files ? GOOD : NOTE, name, text);
                 probe_tool(d, r->language);
         }
+}
+
+/* ---- What finds packages, and where they are kept ---- */
+
+/* "uv 0.9.1 (…)" of `uv --version`, without privilege and without environment. */
+static bool ask_uv(const char *path, char *ret, size_t size)
+{
+        struct rv_child c = { .exe_fd = -EBADF, .argv = (const char *const[]){ path, "--version", NULL }, .out_max = 200, .deadline_us = rv_boot_us() + UV_TIMEOUT_US };
+        struct rv_error err = { 0 };
+        bool is_good = rv_child_run(&c, &err) == 0 && c.status == 0 && c.out.size;
+
+        if (is_good)
+                snprintf(ret, size, "%.*s", (int)strcspn(c.out.data, "\n"), c.out.data);
+        else
+                snprintf(ret, size, "%.200s", err.code ? err.message : "it fails");
+        rv_child_fini(&c);
+        return is_good;
+}
+
+/* The row `pip` says whether that is there. */
+static void probe_uv(struct doctor *d)
+{
+        const struct rv_config *config = d->session.config;
+        const char *path = rv_config_uv(config), *named = config->packages.uv ? config->packages.uv : "/usr/bin/uv";
+        bool is_asked_for = config->packages.uv || strcmp(config->packages.resolver, "uv") == 0;
+        char text[1024], version[256];
+
+        if (strcmp(config->packages.resolver, "pip") == 0) {
+                row(d, NOTE, "uv", "not used: packages.resolver says pip");
+        } else if (!path) {
+                snprintf(text, sizeof(text), is_asked_for ? "%.500s cannot be executed by this user: install uv there, or name another by packages.uv"
+                                                          : "none: Python packages are found by pip, which takes longer; install uv as %.500s, or name it by packages.uv", named);
+                row(d, is_asked_for ? MISSING : NOTE, "uv", text);
+        } else {
+                bool is_good = ask_uv(path, version, sizeof(version));
+
+                if (is_good)
+                        snprintf(text, sizeof(text), "%.200s, %.500s, finds Python packages", version, path);
+                else
+                        snprintf(text, sizeof(text), "%.500s: %.200s", path, version);
+                row(d, is_good ? GOOD : MISSING, "uv", text);
+        }
+}
+
+static void probe_store(struct doctor *d)
+{
+        _cleanup_(rv_store_list_fini) struct rv_store_list list = { 0 };
+        char text[2048], size[PACKAGE_TEXT_SIZE], most[PACKAGE_TEXT_SIZE];
+        const struct session *s = &d->session;
+        struct rv_error err = { 0 };
+
+        if (s->fetch_fd < 0 || s->unpack_fd < 0)
+                row(d, MISSING, "package helpers", s->fetch_fd < 0 ? "reeve-fetch is not where reeve is installed: install reeve whole"
+                                                                   : "reeve-unpack is not where reeve is installed: install reeve whole");
+        if (rv_store_list(s->core.store, &list, &err) < 0) {
+                row(d, MISSING, "package store", err.message);
+                return;
+        }
+        snprintf(text, sizeof(text), "%.1000s/packages: %zu %s, %s of %s (packages.store_max); %zu %s held", s->config->state_dir, list.n_layers, list.n_layers == 1 ? "layer" : "layers",
+                 package_size_text(list.layers_bytes, size), package_size_text(s->config->packages.store_max_bytes, most), list.n_locks, list.n_locks == 1 ? "lock" : "locks");
+        row(d, list.layers_bytes > s->config->packages.store_max_bytes ? NOTE : GOOD, "package store", text);
 }
 
 static void probe_sink(struct doctor *d)
@@ -401,6 +470,8 @@ int verb_doctor(int argc, char **argv)
                 probe_sink(&d);
                 probe_runs(&d);
                 probe_registries(&d);
+                probe_uv(&d);
+                probe_store(&d);
                 probe_capabilities(&d);
                 seal(&d);
         }
