@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Runs request/outcome cases against a built reeve through its command line.
 
-    run.py --reeve build/tools/reeve/reeve [--only REGEX] [--backend NAME] [--runtime JSON] [--config JSON] [-j N] FILE.json…
+    run.py --reeve build/tools/reeve/reeve [--only REGEX] [--backend NAME] [--runtime JSON] [--config JSON] [--again-offline] [-j N] FILE.json…
 
 A case file holds a list of cases. A case:
   name      unique
@@ -173,6 +173,12 @@ def run_case(case, opt):
     except Exception as e:
         return "fail", f"the runner: {e!r}"
 
+def is_held(case, want):
+    """Is it one of packages that are found, whose lock and layer are there from then on?"""
+    reason = want.get("outcome", {}).get("reason", {})
+    asks = any(r and r.get("packages") for r in case.get("requests", [case.get("request")]))
+    return asks and (reason.get("code") in ("ok", "package_denied"))
+
 def run_case_in(case, opt):
     if "%HOSTADDR%" in json.dumps(case):
         if not own_address():
@@ -208,8 +214,12 @@ def run_case_in(case, opt):
             json.dump(cfg, open(path, "w"))
             reqs = case["requests"] if "requests" in case else [case.get("request")]
             wants = case["expect"] if isinstance(case["expect"], list) else [case["expect"]]
+            n_requests = len(reqs)
             outs = []
-            for req, want in zip(reqs, wants):
+            if opt.again_offline and os.geteuid() == 0 and is_held(case, wants[-1]):
+                reqs, wants = reqs + reqs[-1:], wants + wants[-1:]
+            for turn, (req, want) in enumerate(zip(reqs, wants)):
+                offline = ["unshare", "--net"] if turn == n_requests else []
                 if "raw" in case:
                     raw = case["raw"]
                     data = base64.b64decode(raw["$b64"]) if isinstance(raw, dict) and "$b64" in raw else build(raw).encode()
@@ -217,7 +227,7 @@ def run_case_in(case, opt):
                     data = json.dumps(build(req), ensure_ascii=False).replace("%MARK%", name).replace("%HOSTNAME%", socket.gethostname()).encode()
                 t = time.monotonic()
                 try:
-                    p = subprocess.run([opt.reeve, "run", "--config", path, "--json", "--request", "-"] + case.get("args", []),
+                    p = subprocess.run(offline + [opt.reeve, "run", "--config", path, "--json", "--request", "-"] + case.get("args", []),
                                        input=data, capture_output=True, timeout=opt.timeout)
                 except subprocess.TimeoutExpired:
                     return "fail", f"no answer in {opt.timeout} s"
@@ -257,6 +267,7 @@ def main():
     a = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     a.add_argument("--reeve", required=True)
     a.add_argument("--only", default="")
+    a.add_argument("--again-offline", action="store_true", help="packages that were found once more without a network (root)")
     a.add_argument("--backend", default="")
     a.add_argument("--runtime", default="", help="what runs use in place of the host's files, as under `runtimes`, in JSON")
     a.add_argument("--config", default="", help="members for the configuration of every case, in JSON")

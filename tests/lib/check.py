@@ -272,7 +272,7 @@ def reeve_of(name):
 def conformance(c, name, jobs):
     cases = sorted(os.path.relpath(p, tree.TOP) for p in glob.glob(os.path.join(tree.TOP, "tests/conformance/*.json")))
     cases.remove(REGISTRY_CASES)
-    c.step(f"conformance -j {jobs}", [PYTHON, "tests/conformance/run.py", "--reeve", reeve_of(name), "-j", str(jobs)] + cases,
+    c.step(f"conformance -j {jobs}", [PYTHON, "tests/conformance/run.py", "--reeve", reeve_of(name), "--again-offline", "-j", str(jobs)] + cases,
            timeout_s=900, needs=[f"build {name}"], count=count_conformance)
 
 
@@ -294,7 +294,7 @@ def real_registries(c, name):
     """Cases with the registries that this machine is set up for, by each of the tools that find Python packages."""
     have = registries_answer()
     for tool in ("uv", "pip"):
-        command = ["tests/conformance/run.py", "--reeve", reeve_of(name), "--have", ",".join(have)]
+        command = ["tests/conformance/run.py", "--reeve", reeve_of(name), "--again-offline", "--have", ",".join(have)]
         if tool == "uv":
             settings = {"resolver": "uv", "uv": os.environ.get("REEVE_UV", "")}
         else:
