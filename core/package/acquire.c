@@ -172,16 +172,7 @@ static int make_lock(const struct rv_acquire *in, const json_t *closure, const s
         return r < 0 ? rv_trace(r) : 0;
 }
 
-/* ---- */
-
-static int begin(const struct rv_acquire *in, const json_t *packages, struct rv_artifact **ret)
-{
-        size_t n = json_array_size(packages);
-
-        (void)in;
-        *ret = calloc(n + 1, sizeof(**ret));
-        return *ret ? 0 : rv_raise(-ENOMEM);
-}
+/* ---- All of it ---- */
 
 /*
  * Pages and files at the same time, where it is known from the closure where the files are. What is not is fetched when
@@ -221,19 +212,18 @@ int rv_acquire(const struct rv_acquire *in, const json_t *closure, json_t **ret_
         const json_t *packages = json_object_get(closure, "packages");
         _cleanup_(rv_json_unrefp) json_t *pages = NULL, *scanned = NULL, *paths = NULL;
         _cleanup_(rv_arena_fini) struct rv_arena arena = { 0 };
-        struct rv_artifact *artifacts;
+        struct rv_artifact *artifacts = calloc(json_array_size(packages) + 1, sizeof(*artifacts));
         int r;
 
-        r = begin(in, packages, &artifacts);
-        if (r < 0)
-                return r;
+        if (!artifacts)
+                return rv_raise(-ENOMEM);
         for (size_t i = 0; i < json_array_size(packages); i++)
                 artifacts[i].arena = &arena;
         r = fetch(in, packages, artifacts, &pages, ret_failure, err);
         if (r == 0)
                 r = rv__acquire_scan(in, packages, artifacts, &scanned, ret_failure, err);
         if (r == 0)
-                r = rv__acquire_compare(in, packages, artifacts, pages, scanned, ret_failure);
+                r = rv__acquire_compare(in, packages, artifacts, pages, ret_failure);
         if (r == 0)
                 r = rv__acquire_paths(in, packages, scanned, &paths);
         if (r == 0)

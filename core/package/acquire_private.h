@@ -14,6 +14,7 @@ struct rv_artifact {
         bool is_there;                   /* the file is */
         const char *sha256, *sha512;     /* of the file, as reeve-unpack read it */
         const char *license;
+        const json_t *fault;             /* what is wrong with it, beside its hash; into the list of the scan */
         uint64_t size_bytes;
         int64_t published_at;
         bool has_published_at, is_yanked, has_install_script, has_registry_hash;
@@ -32,6 +33,6 @@ int rv__acquire_scan(const struct rv_acquire *in, const json_t *packages, struct
         struct rv_package_failure *f, struct rv_error *err);
 /** rv__acquire_compare() - closure, pages and bytes have to agree; the facts come from the latter two. Context: any. Ownership: borrows. Return: 0 or RV_ACQUIRE_E_FAILED */
 int rv__acquire_compare(const struct rv_acquire *in, const json_t *packages, struct rv_artifact *artifacts,
-        const json_t *pages, const json_t *scanned, struct rv_package_failure *f);
+        const json_t *pages, struct rv_package_failure *f);
 /** rv__acquire_paths() - the way from a requested package to each. Context: any. Ownership: a new reference. Return: 0 or -ENOMEM */
 int rv__acquire_paths(const struct rv_acquire *in, const json_t *packages, const json_t *scanned, json_t **ret);

@@ -54,8 +54,6 @@ int rv__acquire_scan(const struct rv_acquire *in, const json_t *packages, struct
         if (json_array_size(list) != json_array_size(packages))
                 return rv_error_set(err, rv_raise(-EPROTO), "the helper reeve-unpack told of other artifacts than it was asked for");
         json_array_foreach(list, i, found) {
-                const json_t *fault = json_object_get(found, "fault"), *package = json_array_get(packages, i);
-
                 artifacts[i].sha256 = rv_arena_strdup(artifacts[i].arena, rv_json_get_string(found, "sha256", ""));
                 artifacts[i].sha512 = rv_arena_strdup(artifacts[i].arena, rv_json_get_string(found, "sha512", ""));
                 artifacts[i].license = rv_arena_strdup(artifacts[i].arena, rv_json_get_string(found, "license", ""));
@@ -63,8 +61,7 @@ int rv__acquire_scan(const struct rv_acquire *in, const json_t *packages, struct
                 artifacts[i].has_install_script = json_is_true(json_object_get(found, "install_script"));
                 if (!artifacts[i].sha256 || !artifacts[i].sha512 || !artifacts[i].license)
                         return rv_raise(-ENOMEM);
-                if (fault && json_is_object(fault))
-                        return rv_acquire_fault(fault, package, f);
+                artifacts[i].fault = json_object_get(found, "fault");
         }
         *ret = json_incref(list);
         return 0;
@@ -139,18 +136,20 @@ static int compare_npm(const json_t *package, struct rv_artifact *a, const json_
 }
 
 int rv__acquire_compare(const struct rv_acquire *in, const json_t *packages, struct rv_artifact *artifacts,
-        const json_t *pages, const json_t *scanned, struct rv_package_failure *f)
+        const json_t *pages, struct rv_package_failure *f)
 {
         json_t *package;
         size_t i;
         int r = 0;
 
-        (void)scanned;
         json_array_foreach((json_t *)packages, i, package) {
                 const json_t *page = json_object_get(pages, rv_json_get_string(package, "name", ""));
 
                 r = in->language == RV_LANGUAGE_PYTHON ? compare_python(package, &artifacts[i], page, f)
                                                        : compare_npm(package, &artifacts[i], page, f);
+                /* A file that is another's is told as that, and not for what is in it. */
+                if (r == 0 && artifacts[i].fault)
+                        r = rv_acquire_fault(artifacts[i].fault, package, f);
                 if (r)
                         break;
         }
@@ -190,6 +189,8 @@ static int check_hashes(const json_t *packages, const struct rv_artifact *artifa
 
                 if (strncmp(hash, "sha256:", 7) != 0 || strcmp(hash + 7, artifacts[i].sha256) != 0)
                         return mismatch(f, package, "the lock");
+                if (artifacts[i].fault)
+                        return rv_acquire_fault(artifacts[i].fault, package, f);
         }
         return 0;
 }

@@ -91,7 +91,8 @@ static int check_one(const json_t *asked, const json_t *a, struct rv_error *err)
         if (!json_is_object(a) || strcmp(rv_json_get_string(a, "file", ""), rv_json_get_string(asked, "file", "")) != 0 || !is_count(a, "size_bytes"))
                 return bad(err, "is none to what it was asked");
         if (fault)
-                return is_fault(fault) && json_object_size(a) == 4 && (is_hex(a, "sha256", SHA256_CHARACTERS) || is_hex(a, "sha256", 0)) ? 0
+                return is_fault(fault) && json_object_size(a) == 5 && (is_hex(a, "sha256", SHA256_CHARACTERS) || is_hex(a, "sha256", 0)) &&
+                                (is_hex(a, "sha512", SHA512_CHARACTERS) || is_hex(a, "sha512", 0)) ? 0
                         : bad(err, "has a fault of no known form");
         for (size_t i = 0; i < RV_N_ELEMENTS(lines); i++)
                 is_good = is_good && is_line(a, lines[i]);

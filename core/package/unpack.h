@@ -19,9 +19,9 @@
  *     -> {"artifacts": [one for each, in their order:
  *          {"file", "sha256", "sha512", "size_bytes", "name", "version", "license", "requires": [{"name", "marker"}],
  *           "requires_python", "install_script", "n_files", "unpacked_bytes"}
- *          or {"file", "sha256", "size_bytes", "fault": {"cause", "text"}}]}
+ *          or {"file", "sha256", "sha512", "size_bytes", "fault": {"cause", "text"}}]}
  *        `name` and `version` are as the artifact spells them. Causes: unsafe_archive, name_mismatch; build_failed: it
- *        could not be read at all, and sha256 may be "".
+ *        could not be read at all, and the hashes may be "".
  * build: a layer out of the artifacts of a lock; the staging directory is empty before.
  *     {"language", "runtime": {"version", "interpreter"} (of python), "packages": [{"file", "name", "version", "sha256",
  *      "at" (of javascript)}]}

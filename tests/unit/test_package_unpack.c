@@ -18,7 +18,7 @@
 #define SHA512 SHA256 SHA256
 #define REST "\"sha256\":\"" SHA256 "\",\"sha512\":\"" SHA512 "\",\"size_bytes\":9,\"name\":\"a\",\"version\":\"1\",\"license\":\"\",\"requires_python\":\"\",\"n_files\":1,\"unpacked_bytes\":2"
 #define GOOD "{\"file\":\"f\"," REST ",\"install_script\":false,\"requires\":[{\"name\":\"b\",\"marker\":\"\"}]}"
-#define FAULT "{\"file\":\"f\",\"sha256\":\"" SHA256 "\",\"size_bytes\":9,\"fault\":{\"cause\":\"unsafe_archive\",\"text\":\"it is\"}}"
+#define FAULT "{\"file\":\"f\",\"sha256\":\"" SHA256 "\",\"sha512\":\"" SHA512 "\",\"size_bytes\":9,\"fault\":{\"cause\":\"unsafe_archive\",\"text\":\"it is\"}}"
 
 static json_t *job_of_one(void)
 {
@@ -31,7 +31,7 @@ static const struct {
 } answers[] = {
         { "described", "[" GOOD "]", 0 },
         { "a fault", "[" FAULT "]", 0 },
-        { "a fault of what could not be read", "[{\"file\":\"f\",\"sha256\":\"\",\"size_bytes\":0,\"fault\":{\"cause\":\"build_failed\",\"text\":\"\"}}]", 0 },
+        { "a fault of what could not be read", "[{\"file\":\"f\",\"sha256\":\"\",\"sha512\":\"\",\"size_bytes\":0,\"fault\":{\"cause\":\"build_failed\",\"text\":\"\"}}]", 0 },
         { "none", "[]", -EPROTO },
         { "one too many", "[" GOOD "," GOOD "]", -EPROTO },
         { "of another file", "[{\"file\":\"g\"," REST ",\"install_script\":false,\"requires\":[]}]", -EPROTO },
@@ -40,13 +40,13 @@ static const struct {
         { "no truth value", "[{\"file\":\"f\"," REST ",\"install_script\":0,\"requires\":[]}]", -EPROTO },
         { "requires a number", "[{\"file\":\"f\"," REST ",\"install_script\":false,\"requires\":[1]}]", -EPROTO },
         { "requires a control", "[{\"file\":\"f\"," REST ",\"install_script\":false,\"requires\":[{\"name\":\"b\\n\",\"marker\":\"\"}]}]", -EPROTO },
-        { "an unknown cause", "[{\"file\":\"f\",\"sha256\":\"" SHA256 "\",\"size_bytes\":9,\"fault\":{\"cause\":\"allow\",\"text\":\"\"}}]", -EPROTO },
-        { "a fault of two lines", "[{\"file\":\"f\",\"sha256\":\"" SHA256 "\",\"size_bytes\":9,\"fault\":{\"cause\":\"unsafe_archive\",\"text\":\"a\\nb\"}}]", -EPROTO },
-        { "a fault with a C1 control", "[{\"file\":\"f\",\"sha256\":\"" SHA256 "\",\"size_bytes\":9,\"fault\":{\"cause\":\"unsafe_archive\",\"text\":\"a\\u009bb\"}}]", -EPROTO },
-        { "a short digest", "[{\"file\":\"f\",\"sha256\":\"" HEX32 "\",\"size_bytes\":9,\"fault\":{\"cause\":\"unsafe_archive\",\"text\":\"\"}}]", -EPROTO },
-        { "a digest that is a number", "[{\"file\":\"f\",\"sha256\":0,\"size_bytes\":9,\"fault\":{\"cause\":\"unsafe_archive\",\"text\":\"\"}}]", -EPROTO },
-        { "a negative size", "[{\"file\":\"f\",\"sha256\":\"" SHA256 "\",\"size_bytes\":-1,\"fault\":{\"cause\":\"unsafe_archive\",\"text\":\"\"}}]", -EPROTO },
-        { "a number that is large", "[{\"file\":\"f\",\"sha256\":\"" SHA256 "\",\"size_bytes\":9007199254740993,\"fault\":{\"cause\":\"unsafe_archive\",\"text\":\"\"}}]", -EPROTO },
+        { "an unknown cause", "[{\"file\":\"f\",\"sha256\":\"" SHA256 "\",\"sha512\":\"" SHA512 "\",\"size_bytes\":9,\"fault\":{\"cause\":\"allow\",\"text\":\"\"}}]", -EPROTO },
+        { "a fault of two lines", "[{\"file\":\"f\",\"sha256\":\"" SHA256 "\",\"sha512\":\"" SHA512 "\",\"size_bytes\":9,\"fault\":{\"cause\":\"unsafe_archive\",\"text\":\"a\\nb\"}}]", -EPROTO },
+        { "a fault with a C1 control", "[{\"file\":\"f\",\"sha256\":\"" SHA256 "\",\"sha512\":\"" SHA512 "\",\"size_bytes\":9,\"fault\":{\"cause\":\"unsafe_archive\",\"text\":\"a\\u009bb\"}}]", -EPROTO },
+        { "a short digest", "[{\"file\":\"f\",\"sha256\":\"" HEX32 "\",\"sha512\":\"" SHA512 "\",\"size_bytes\":9,\"fault\":{\"cause\":\"unsafe_archive\",\"text\":\"\"}}]", -EPROTO },
+        { "a digest that is a number", "[{\"file\":\"f\",\"sha256\":0,\"sha512\":\"" SHA512 "\",\"size_bytes\":9,\"fault\":{\"cause\":\"unsafe_archive\",\"text\":\"\"}}]", -EPROTO },
+        { "a negative size", "[{\"file\":\"f\",\"sha256\":\"" SHA256 "\",\"sha512\":\"" SHA512 "\",\"size_bytes\":-1,\"fault\":{\"cause\":\"unsafe_archive\",\"text\":\"\"}}]", -EPROTO },
+        { "a number that is large", "[{\"file\":\"f\",\"sha256\":\"" SHA256 "\",\"sha512\":\"" SHA512 "\",\"size_bytes\":9007199254740993,\"fault\":{\"cause\":\"unsafe_archive\",\"text\":\"\"}}]", -EPROTO },
         { "no list", "{}", -EPROTO },
         { "no JSON", "[", -EPROTO },
 };

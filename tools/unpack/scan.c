@@ -70,14 +70,13 @@ static int scan_one(const json_t *job, const json_t *artifact, int fd, json_t *o
         int r = fd < 0 ? -ENOENT : digest_file(fd, -EBADF, &d);
 
         json_object_set_new(out, "sha256", json_string(d.sha256));
+        json_object_set_new(out, "sha512", json_string(d.sha512));
         json_object_set_new(out, "size_bytes", json_integer((json_int_t)d.bytes));
         if (r == 0)
                 r = is_python(job) ? scan_wheel(fd, artifact, out, &f) : scan_npm(fd, artifact, out, &f);
         if (r < 0)
                 r = job_trouble(r, &f);
-        if (r == 0)
-                return json_object_set_new(out, "sha512", json_string(d.sha512));
-        return json_object_set_new(out, "fault", job_fault(&f));
+        return r == 0 ? 0 : json_object_set_new(out, "fault", job_fault(&f));
 }
 
 int scan(const json_t *job, const int *fds, json_t **ret, struct rv_error *err)
