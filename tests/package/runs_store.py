@@ -1,0 +1,311 @@
+#!/usr/bin/python3
+"""What runs with packages keep and use again: locks, layers, records; what policy demands of versions; what kill -9 leaves.
+
+    runs_store.py REEVE DRIVE [WORD…]
+"""
+import ctypes
+import glob
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+
+import runs
+from runs import Place, Registry, asked, either, each, tarball, tools, wheel
+
+USER = "daemon"
+N_KILLS = 50
+REST = ' network = { default = "allow" }, idempotency = { default = "none" }, backend = { default = "tenant" } }'
+
+
+def policy(rule):
+    return "return policy { packages = { " + rule + ', default = "allow" },' + REST
+
+
+def since(days):
+    return time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime(time.time() - days * 86400))
+
+
+def setup():
+    global IS_USER
+    ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)        # PR_SET_CHILD_SUBREAPER: what a killed reeve leaves behind is seen
+    IS_USER = runs.delegate(USER)
+
+
+def users():
+    """None is root."""
+    if not IS_USER:
+        runs.skip("an ordinary user", "no cgroup can be given to it")
+    return [None, USER] if IS_USER else [None]
+
+
+# ---- The same again ----
+
+def test_ten_at_once_build_once():
+    def do(language, tool, user):
+        with Registry(language, [either(language, "top", "1.0.0", [("leaf", ">=1")]), either(language, "leaf", "1.0.0")]) as r:
+            place = Place(r, tool=tool, user=user)
+            what = [asked(language, "top", "==1.0.0")]
+            began = [place.begin(language, what) for _ in range(10)]
+            ended = [(p.communicate(timeout=120), p.returncode) for p in began]
+            outcomes = [place.outcome_of(status, out, err.decode()).ended() for (out, err), status in ended]
+            assert len({o.all["packages"]["layer"] for o in outcomes}) == 1 and all(o.all["packages"]["stale"] is False for o in outcomes), outcomes
+            downloads = {p["file"] for p in r.packages}
+            got = r.downloads()
+            # Of a Python file the resolver may read its metadata from the file itself, once or twice; reeve takes it once.
+            most = 3 if language == "python" else 1
+            assert set(got) == downloads and all(n <= most for n in got.values()), got
+            kept = place.kept()
+            assert len(kept["layers"]) == 1 and len(kept["locks"]) == 1 and not kept.get("staging") and not kept.get("artifacts"), kept
+            assert place.reeve("package", "verify", "--json")[1]["status"] == "good"
+    each([(language, tool, user) for user in users() for language, tool in tools() if tool != "pip" or not user], do, 1)
+
+
+def test_from_the_store_with_the_registry_down():
+    def do(language, tool, user):
+        r = Registry(language, [either(language, "top", "1.0.0", [("leaf", ">=1")]), either(language, "leaf", "1.0.0"), either(language, "leaf", "1.5.0")])
+        place = Place(r, tool=tool, user=user)
+        code = "import top, leaf; print(leaf.version)" if language == "python" else "console.log(require('leaf'))"
+        pinned, ranged = [asked(language, "top", "==1.0.0")], [asked(language, "leaf", ">=1")]
+        with_leaf = [asked(language, "top", "==1.0.0"), asked(language, "leaf", "==1.5.0")]
+        first = place.run(language, with_leaf, code).ended("1.5.0")
+        assert first.versions() == {"top": "1.0.0", "leaf": "1.5.0"}, first.lock
+        assert place.run(language, pinned).ended().versions() == {"top": "1.0.0", "leaf": "1.5.0"}
+        place.run(language, ranged).ended()
+        r.stop()
+        again = place.run(language, with_leaf, code).ended("1.5.0")
+        assert again.all["packages"] == first.all["packages"] and not again.all["packages"]["stale"], again.all["packages"]
+        assert again.all["timings_ms"]["resolve"] < 50 and again.all["timings_ms"]["prepare"] < 50, again.all["timings_ms"]
+        place.run(language, ranged).ended()             # not pinned, but held for a day
+        place.run(language, [asked(language, "leaf", "==1.0.0")]).failed("package_unavailable", "registry_unreachable", True)
+        r.start()
+        # A layer that is gone is built again from its lock, of the same bytes.
+        place.reeve("package", "prune", "--max", "0", json_too=False)
+        assert "layers" not in place.kept(), place.kept()
+        again = place.run(language, with_leaf, code).ended("1.5.0")
+        assert again.all["packages"] == first.all["packages"], again.all["packages"]
+        r.stop()
+    each([(language, tool, user) for user in users() for language, tool in tools() if tool != "pip" or not user], do, 2)
+
+
+def test_stale():
+    def do(language, tool):
+        r = Registry(language, [either(language, "leaf", "1.0.0")])
+        place = Place(r, tool=tool, packages={"resolve_ttl": "1s"})
+        ranged, pinned = [asked(language, "leaf", ">=1")], [asked(language, "leaf", "==1.0.0")]
+        place.run(language, ranged).ended()
+        place.run(language, pinned).ended()
+        time.sleep(1.1)
+        r.stop()
+        old = place.run(language, ranged).ended()
+        assert old.all["packages"]["stale"] is True and old.versions() == {"leaf": "1.0.0"}, old.all["packages"]
+        assert place.run(language, pinned).ended().all["packages"]["stale"] is False
+        r.packages.append(either(language, "leaf", "1.1.0"))
+        r.start()
+        new = place.run(language, ranged).ended()
+        assert new.all["packages"]["stale"] is False and new.versions() == {"leaf": "1.1.0"}, new.all["packages"]
+        # The registry is there and says that there is no such thing any more: what is old is not used then.
+        time.sleep(1.1)
+        r.packages.clear()
+        place.run(language, ranged).failed("package_unavailable", "missing_package", False, "leaf")
+        r.stop()
+    each(tools(), do)
+
+
+def test_tenants_do_not_see_each_others_packages():
+    def do(language, tool):
+        with Registry(language, [either(language, "private", "1.0.0", license="of the one")]) as one, Registry(language, [either(language, "private", "1.0.0", license="of the other")]) as other, \
+                Registry(language) as neither:
+            tenants = {name: {"registries": {language: r.config()}} for name, r in (("one", one), ("other", other), ("neither", neither))}
+            place = Place(tool=tool, tenants=tenants)
+            what = [asked(language, "private", "==1.0.0")]
+            a = place.run(language, what, args=["--tenant", "one"]).ended()
+            place.run(language, what, args=["--tenant", "neither"]).failed("package_unavailable", "missing_package", False, "private")
+            b = place.run(language, what, args=["--tenant", "other"]).ended()
+            assert [o.lock["private"]["license"] for o in (a, b)] == ["of the one", "of the other"], (a.lock, b.lock)
+            assert a.all["packages"]["layer"] != b.all["packages"]["layer"] and len(place.kept()["locks"]) == 2, place.kept()
+            one.seen.clear()
+            place.run(language, what, args=["--tenant", "one"]).ended()
+            assert not one.seen, one.seen
+    each(tools(), do)
+
+
+# ---- What policy demands ----
+
+def versions_of(language, *rows):
+    """leaf in these versions: (version, days since)."""
+    return [either(language, "leaf", version, time=since(days)) for version, days in rows]
+
+
+def test_obligations_find_an_older_version():
+    def do(language, tool, name, rule, rows, ask, expected):
+        if name == "hash":
+            rows, ask = versions_of(language, *rows), [asked(language, "leaf", ">=1")]
+            if language == "python":
+                rows[-1]["page"]["hashes"] = {}
+        else:
+            rows = [either(language, "top", "1.0.0", [("leaf", ">=1")], time=since(900))] + versions_of(language, *rows)
+            ask = [asked(language, n, c) for n, c in ask]
+        with Registry(language, rows) as r:
+            place = Place(r, tool=tool, policy=policy(rule))
+            outcome = place.run(language, ask).ended()
+            assert outcome.versions().get("leaf") == expected, outcome.versions()
+            assert place.run(language, ask).ended().versions() == outcome.versions()       # and so does the lock that is held
+    rows = [("1.0.0", 400), ("1.1.0", 30), ("1.2.0", 3), ("1.3.0", 0)]
+    top, leaf = ("top", "==1.0.0"), ("leaf", ">=1")
+    cases = [
+        ("pin of what is asked for", 'rule { id = "held", match = { name = "leaf" }, allow = true, pin = "1.1.0" }', rows, [leaf], "1.1.0"),
+        ("pin of what is needed", 'rule { id = "held", match = { name = "leaf" }, allow = true, pin = "1.0.0" }', rows, [top], "1.0.0"),
+        ("age", 'rule { id = "cooldown", match = { name = "*" }, allow = true, newest_published = "P7D" }', rows, [leaf], "1.1.0"),
+        ("age of what is needed", 'rule { id = "cooldown", match = { name = "top" }, allow = true, newest_published = "P7D" }', rows, [top], "1.1.0"),
+        ("the stricter of two", 'rule { id = "a", match = { name = "top" }, allow = true, newest_published = "P1D" }, rule { id = "b", match = { name = "leaf" }, allow = true, newest_published = "P60D" }',
+         rows, [top], "1.0.0"),
+    ]
+    each([(language, tool, *case) for language, tool in tools() for case in cases], do)
+
+
+def test_obligations_that_cannot_be_met():
+    def do(language, tool, name):
+        rows = versions_of(language, ("1.0.0", 1))
+        if name == "hash":
+            rows[0]["page"]["hashes"] = {}
+        rule = {"pin": 'pin = "9.9.9"', "age": 'newest_published = "P7D"', "hash": "require_hash = true"}[name]
+        with Registry(language, rows) as r:
+            place = Place(r, tool=tool, policy=policy('rule { id = "demand", match = { name = "leaf" }, allow = true, ' + rule + " }"))
+            outcome = place.run(language, [asked(language, "leaf", ">=1")])
+            if name == "hash":
+                outcome.denied("leaf", "demand", ["leaf"], "hash")
+            else:
+                outcome.failed("package_unavailable", {"pin": "missing_version", "age": "too_new"}[name], False, "leaf")
+            kept = place.kept()
+            assert set(kept) <= {"locks"}, kept
+    each([(language, tool, name) for language, tool in tools() for name in ("pin", "age", "hash") if name != "hash" or language == "python"], do)
+
+
+def test_denials_of_what_is_needed():
+    def do(language, tool, name):
+        rules = {"name": ('rule { id = "no-leaf", match = { name = "leaf" }, deny = "not that one" }', "no-leaf"),
+                 "age": ('rule { id = "young", when = function(p) return p.age_days < 7 end, deny = "too young" }', "young"),
+                 "license": ('rule { id = "copyleft", match = { license = "AGPL-*" }, deny = "license" }', "copyleft")}
+        rows = [either(language, "top", "1.0.0", [("mid", ">=1")]), either(language, "mid", "1.0.0", [("leaf", ">=1")]), either(language, "leaf", "1.0.0", time=since(1), license="AGPL-3.0")]
+        with Registry(language, rows) as r:
+            place = Place(r, tool=tool, policy=policy(rules[name][0]))
+            outcome = place.run(language, [asked(language, "top", "==1.0.0")]).denied("leaf", rules[name][1], ["top", "mid", "leaf"], "leaf", "top")
+            assert outcome.all["packages"]["layer"] is None and set(place.kept()) <= {"locks"}, place.kept()
+            records = records_of(place)
+            assert [(x["kind"], x.get("stage")) for x in records if x["kind"] in ("decision", "outcome")] == [("decision", "requested"), ("decision", "resolved"), ("outcome", None)], records
+    each([(language, tool, name) for language, tool in tools() for name in ("name", "age", "license")], do)
+
+
+# ---- Records ----
+
+def records_of(place):
+    found = []
+    for path in sorted(glob.glob(os.path.join(place.state, "audit", "*.jsonl"))):
+        with open(path, encoding="utf-8") as f:
+            found += [json.loads(line) for line in f]
+    return found
+
+
+def test_records():
+    def do(language, tool):
+        with Registry(language, [either(language, "top", "1.0.0", [("leaf", ">=1")]), either(language, "leaf", "1.0.0")]) as r:
+            place = Place(r, tool=tool)
+            outcomes = [place.run(language, [asked(language, "top", "==1.0.0")]).ended() for _ in range(2)]
+            absent = place.run(language, [asked(language, "absent", "==1.0.0")]).failed("package_unavailable", "missing_package", False)
+            place.run(language, []).ended()
+            records = records_of(place)
+            for o in outcomes:
+                mine = [x for x in records if x.get("decision_id") == o.all["decision_id"]]
+                assert [(x["kind"], x.get("stage")) for x in mine] == [("decision", "requested"), ("decision", "resolved"), ("outcome", None)], mine
+                facts = {p["name"]: p for p in mine[1]["facts"]["packages"]}
+                assert set(facts) == {"top", "leaf"} and facts["leaf"]["version"] == "1.0.0" and facts["leaf"]["hash"].startswith("sha256:") and not facts["leaf"]["direct"], facts
+                status, text, err = place.reeve("audit", "show", "--id", o.all["run_id"], json_too=False)
+                assert status == 0 and "requested" in text and "resolved" in text, (status, text, err)
+            mine = [(x["kind"], x.get("stage")) for x in records if x.get("decision_id") == absent.all["decision_id"]]
+            assert mine == [("decision", "requested"), ("outcome", None)], mine
+            status, told, err = place.reeve("audit", "replay", "--json")
+            assert status == 0, (status, told, err)
+            assert place.reeve("audit", "verify", json_too=False)[0] == 0
+    each(tools(), do)
+
+
+# ---- kill -9 ----
+
+def descendants_end():
+    """All that were left to this process end by themselves."""
+    end = time.monotonic() + 5
+    while time.monotonic() < end:
+        try:
+            pid, _ = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return True
+        if pid == 0:
+            time.sleep(0.01)
+    return False
+
+
+def whole(place):
+    """Everything that is visible is whole; what `package` says of it."""
+    for digest in place.kept().get("layers", []):
+        there = set(os.listdir(os.path.join(place.packages, "layers", digest)))
+        assert {"lock.json", "manifest.json", "tree"} <= there, (digest, there)
+    for lock in place.kept().get("locks", []):
+        if lock.endswith(".json"):
+            with open(os.path.join(place.packages, "locks", lock), encoding="utf-8") as f:
+                json.load(f)
+    status, told, err = place.reeve("package", "verify", "--json")
+    assert status == 0 and told["status"] == "good", (status, told, err)
+    status, told, err = place.reeve("package", "list", "--json")
+    assert status == 0, (status, told, err)
+
+
+def kill_and_look(language, tool, user, n):
+    names = [f"thing{i}" for i in range(n + 3)]
+    rows = [either(language, name, "1.0.0", [("leaf", ">=1")]) for name in names] + [either(language, "leaf", "1.0.0")]
+    with Registry(language, rows) as r:
+        place = Place(r, tool=tool, user=user)
+        began = time.monotonic()
+        place.run(language, [asked(language, names[0], "==1.0.0")]).ended()
+        took = time.monotonic() - began
+        seed = random.randrange(1 << 32)
+        draw = random.Random(seed)
+        for i, name in enumerate(names[1:n + 1]):
+            p = place.begin(language, [asked(language, name, "==1.0.0")], stdout=subprocess.DEVNULL)
+            time.sleep(draw.uniform(0, 1.1 * took))
+            reeve = p.pid
+            os.kill(reeve, signal.SIGKILL)
+            p.wait()
+            p.stderr.close()
+            if i % 10 == 9:
+                whole(place)
+        assert descendants_end(), f"processes are left (seed {seed})"
+        whole(place)
+        # What was killed in the middle works now, and what it left is swept by who comes next.
+        for name in names[-4:]:
+            place.run(language, [asked(language, name, "==1.0.0")]).ended()
+        kept = place.kept()
+        assert not kept.get("staging") and not kept.get("artifacts"), f"{kept} (seed {seed})"
+        whole(place)
+        assert place.reeve("audit", "verify", json_too=False)[0] == 0
+        outcomes = [x["decision_id"] for x in records_of(place) if x["kind"] == "outcome"]
+        assert len(outcomes) == len(set(outcomes)), "two outcomes of one run"
+        print(f"# {language} by {tool} as {user or 'root'}: killed {n} times within {took:.2f} s, seed {seed}", flush=True)
+
+
+def test_kills():
+    python = [x for x in tools("uv", "pip")][:1]
+    for language, tool in python:
+        kill_and_look(language, tool, None, N_KILLS - 20)
+    kill_and_look("javascript", "npm", None, 20)
+
+
+def test_kills_as_an_ordinary_user():
+    for user in users()[1:]:
+        kill_and_look(*tools("uv", "pip")[0], user, 10)
+
+
+if __name__ == "__main__":
+    runs.main(globals())
