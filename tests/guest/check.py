@@ -76,7 +76,7 @@ def tests_of(user, manager, n_runs, cases):
     yield Test(f"{user}/doctor", user, PREPARE + f"{tree.REEVE} doctor --config reeve.yaml",
                says=(rf"^ok +cgroup +v2.*transient scope of the {manager}'s manager", r"^ok +run \(python\)", r"^ok +run \(javascript\)"),
                shows="^(ok|note) +(cgroup|user ids|private_uid)")
-    yield Test(f"{user}/demo", user, f"cd {tree.HOME} && NO_BUILD=1 BUILD={tree.BUILD} tools/dev/demo", says=("steps, all as expected",))
+    yield Test(f"{user}/demo", user, f"cd {tree.HOME} && REGISTRY=none NO_BUILD=1 BUILD={tree.BUILD} tools/dev/demo", says=("steps, all as expected",))
     # A user's manager of systemd 252 does not mark what it delegates, so that reeve asks it for a scope.
     rule = "delegated unit" + ("|transient scope of the user's manager" if user == "tester" else "")
     yield Test(f"{user}/delegated unit", user, PREPARE + f"systemd-run {own_manager} --scope -q -p Delegate=yes {tree.REEVE} doctor --config reeve.yaml",
