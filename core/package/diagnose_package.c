@@ -256,7 +256,7 @@ static void tell_fault(
                 break;
         case RV__FAULT_RUNTIME:
                 rv__find(f, RV_PACKAGE_CAUSE_RUNTIME, name, "%s %s needs another Python (%.80s) than this runtime's %.16s%s", name, version,
-                         *requires ? requires : rv_json_get_string(file, "file", "its wheels are for others"),
+                         *requires && !rv__takes_python(l->t, file) ? requires : rv_json_get_string(file, "file", "its wheels are for others"),
                          rv_json_get_string(runtime, "version", ""), others(l, more, sizeof(more)));
                 break;
         case RV__FAULT_NONE: break;

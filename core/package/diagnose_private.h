@@ -81,6 +81,9 @@ enum rv__fault {
         RV__FAULT_RUNTIME
 };
 
+/** rv__takes_python() - does a file's requires-python let the runtime in? Context: any. Ownership: borrows. Return: as named; true if it says nothing */
+bool rv__takes_python(const struct rv_package_trouble *t, const json_t *file);
+
 /**
  * rv__version_fault() - can a version be had, if it is the one wanted
  * @is_pinned: it was asked for exactly: then installers take a yanked one too

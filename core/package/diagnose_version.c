@@ -20,7 +20,7 @@ static bool is_too_new(const struct rv_package_trouble *t, const json_t *entry)
 }
 
 /* What is no specifier counts as none, as installers have it. */
-static bool takes_python(const struct rv_package_trouble *t, const json_t *file)
+bool rv__takes_python(const struct rv_package_trouble *t, const json_t *file)
 {
         const char *requires = rv_json_get_string(file, "requires_python", ""), *version = runtime_of(t, "version");
         struct rv_version v;
@@ -55,7 +55,7 @@ static enum rv__fault file_fault(const struct rv_package_trouble *t, const char 
                 case RV_WHEEL_OTHER_PYTHON: return RV__FAULT_RUNTIME;
                 case RV_WHEEL_FITS: break;
                 }
-        return takes_python(t, file) ? RV__FAULT_NONE : RV__FAULT_RUNTIME;
+        return rv__takes_python(t, file) ? RV__FAULT_NONE : RV__FAULT_RUNTIME;
 }
 
 /* The best of its files says what is wrong: a wheel for another Python is nearer than one for another platform. */

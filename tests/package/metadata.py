@@ -265,7 +265,8 @@ def python_diagnoses():
         diagnose("an older one will do", port, ["tiny-thing>=1"], "conflict")
     kinds = [("a-1.0.tar.gz", None), ("a-2.0-cp311-cp311-win_amd64.whl", None), ("a-2.0.tar.gz", None), ("a-3.0-cp312-cp312-manylinux_2_17_x86_64.manylinux2014_x86_64.whl", None),
              ("a-3.0-cp311-cp311-musllinux_1_2_x86_64.whl", None), ("a-4.0-cp311-abi3-macosx_11_0_arm64.whl", None), ("a-5.0-cp38-abi3-manylinux2014_x86_64.whl", None),
-             ("a-6.0-py2-none-any.whl", None), ("a-7.0-py2.py3-none-any.whl", {"requires-python": ">=4"}), ("a-8.0-py3-none-any.whl", {"requires-python": "what?"})]
+             ("a-6.0-py2-none-any.whl", None), ("a-7.0-py2.py3-none-any.whl", {"requires-python": ">=4"}), ("a-8.0-py3-none-any.whl", {"requires-python": "what?"}),
+             ("a-9.0-cp312-cp312-manylinux2014_x86_64.whl", {"requires-python": ">=3.7"})]
     with raw(lambda head: http(200, page(*kinds)) if head.startswith("GET") else http(200, "")) as (port, _):
         diagnose("source only", port, ["a==1.0"], "no_wheel", words=["a 1.0", "5.0, 8.0"])
         diagnose("source that may be built", port, ["a==1.0"], "conflict", obligations={"source_build": ["a"]})
@@ -275,6 +276,7 @@ def python_diagnoses():
         diagnose("abi3", port, ["a==5.0"], "conflict")
         diagnose("Python 2", port, ["a==6.0"], "runtime")
         diagnose("requires-python", port, ["a==7.0"], "runtime", words=[">=4"])
+        diagnose("wheels for others, though it would do", port, ["a==9.0"], "runtime", words=["(a-9.0-cp312-cp312-"])
         diagnose("a specifier that is none", port, ["a==8.0"], "conflict")
 
 def registry_diagnoses():
