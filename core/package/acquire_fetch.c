@@ -46,13 +46,6 @@ static const char *find_url(const struct rv_acquire *in, const json_t *package, 
         return rv_json_get_string(version, "tarball", NULL);
 }
 
-static bool is_built(const json_t *package)
-{
-        const char *url = rv_json_get_string(package, "url", NULL);
-
-        return url && !*url;
-}
-
 /* It joins the batch, unless it is there, or has to wait for its page. */
 static int add(const struct rv_acquire *in, const json_t *package, size_t index, struct rv_artifact *a,
         const json_t *pages, struct batch *b, struct rv_package_failure *f)
@@ -63,8 +56,10 @@ static int add(const struct rv_acquire *in, const json_t *package, size_t index,
         struct rv_fetch_item *item = &b->items[b->n];
         int r;
 
-        if (a->is_there || is_built(package))
+        if (a->is_there)
                 return 0;
+        if (rv__acquire_is_built(package))
+                return rv__acquire_take_built(in, package, index, a, f);
         if (!url && !pages)
                 return 0;
         if (!url)
@@ -94,7 +89,7 @@ static int add(const struct rv_acquire *in, const json_t *package, size_t index,
 }
 
 /* What came in place of an artifact, told of the registry. */
-static int explain(const struct rv_fetch_item *item, const json_t *package, struct rv_package_failure *f)
+int rv__acquire_explain(const struct rv_fetch_item *item, const json_t *package, size_t most, struct rv_package_failure *f)
 {
         const char *name = rv_json_get_string(package, "name", ""), *version = rv_json_get_string(package, "version", "");
         const struct rv_fetch_answer *a = &item->answer;
@@ -108,7 +103,7 @@ static int explain(const struct rv_fetch_item *item, const json_t *package, stru
         case RV_FETCH_REDIRECT_REFUSED:
                 return rv__acquire_fail(f, "package_unavailable", "registry_refused", false, name, "%s %s cannot be fetched: %s", name, version, a->message);
         case RV_FETCH_TOO_LARGE:
-                return rv__acquire_fail(f, "package_install_failed", "unsafe_archive", false, name, "%s %s is larger than %zu MiB", name, version, ARTIFACT_BYTES_MAX >> 20);
+                return rv__acquire_fail(f, "package_install_failed", "unsafe_archive", false, name, "%s %s is larger than %zu MiB", name, version, most >> 20);
         case RV_FETCH_PROTOCOL:
                 return rv__acquire_fail(f, "package_unavailable", "registry_invalid", true, name, "%s %s cannot be fetched: %s", name, version, a->message);
         default:
@@ -135,7 +130,7 @@ static int send(const struct rv_acquire *in, const json_t *packages, struct rv_a
         for (size_t i = 0; i < b->n; i++) {
                 if (b->items[i].answer.code != RV_FETCH_OK || b->items[i].answer.status < 200 ||
                         b->items[i].answer.status > 299)
-                        return explain(&b->items[i], json_array_get(packages, b->index[i]), f);
+                        return rv__acquire_explain(&b->items[i], json_array_get(packages, b->index[i]), ARTIFACT_BYTES_MAX, f);
                 artifacts[b->index[i]].is_there = true;
         }
         return 0;

@@ -78,6 +78,21 @@ static int mismatch(struct rv_package_failure *f, const json_t *package, const c
                                 rv_json_get_string(package, "version", ""), who);
 }
 
+/* The facts are its source's; code of the package's own ran, as an install script's would. */
+static int compare_built(const struct rv_acquire *in, const json_t *package, struct rv_artifact *a, struct rv_package_failure *f)
+{
+        const json_t *built = rv__acquire_find_built(in, package), *published = json_object_get(built, "published_at");
+
+        if (strcmp(rv_json_get_string(built, "sha256", ""), a->sha256) != 0)
+                return mismatch(f, package, "its build");
+        a->has_install_script = true;
+        a->has_registry_hash = false;
+        a->has_published_at = json_is_integer(published);
+        a->published_at = json_integer_value(published);
+        a->is_yanked = json_is_true(json_object_get(built, "yanked"));
+        return 0;
+}
+
 static int compare_python(
         const json_t *package, struct rv_artifact *a, const json_t *page, struct rv_package_failure *f)
 {
@@ -85,7 +100,7 @@ static int compare_python(
         const char *told = rv_json_get_string(file, "sha256", NULL), *closure = rv_json_get_string(package, "sha256", NULL);
         const json_t *published = json_object_get(file, "published_at");
 
-        if (*rv_json_get_string(package, "url", "") && !file)
+        if (!file)
                 return rv__acquire_fail(f, "package_unavailable", "registry_invalid", true, rv_json_get_string(package, "name", ""),
                                         "the registry's page of %s does not list %s", rv_json_get_string(package, "name", ""), rv_json_get_string(package, "file", ""));
         if (told && strcmp(told, a->sha256) != 0)
@@ -145,7 +160,8 @@ int rv__acquire_compare(const struct rv_acquire *in, const json_t *packages, str
         json_array_foreach((json_t *)packages, i, package) {
                 const json_t *page = json_object_get(pages, rv_json_get_string(package, "name", ""));
 
-                r = in->language == RV_LANGUAGE_PYTHON ? compare_python(package, &artifacts[i], page, f)
+                r = rv__acquire_is_built(package)        ? compare_built(in, package, &artifacts[i], f)
+                        : in->language == RV_LANGUAGE_PYTHON ? compare_python(package, &artifacts[i], page, f)
                                                        : compare_npm(package, &artifacts[i], page, f);
                 /* A file that is another's is told as that, and not for what is in it. */
                 if (r == 0 && artifacts[i].fault)

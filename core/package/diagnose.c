@@ -212,7 +212,7 @@ static int look_at_packages(const struct rv_package_trouble *t, const struct lis
                         rv__diagnose_page(page, f);
                 if (r < 0)
                         return rv_error_set(err, rv_trace(r), "out of memory while looking for what is wrong with %.80s", l->demands[i].name);
-                if (version && n < RV__PROBES_MAX && t->source->registry->language == RV_LANGUAGE_PYTHON) {
+                if (version && !rv__is_built(t, l->demands[i].name, version) && n < RV__PROBES_MAX && t->source->registry->language == RV_LANGUAGE_PYTHON) {
                         rv__version_fault(t, page, version, l->demands[i].is_pinned, &file);
                         probes[n++] = (struct rv__probe){ l->demands[i].name, rv_json_get_string(file, "file", ""), rv_json_get_string(file, "url", NULL),
                                 rv_json_get_string(file, "sha256", NULL), page };
@@ -307,5 +307,7 @@ int rv_package_diagnose(const struct rv_package_trouble *t, struct rv_package_fa
                 return rv_trace(r);
         tell_conflict(t, &f);
         tell(&f, t->packages[0].name, ret);
+        if (f.source)
+                *t->ret_source = f.source;
         return 0;
 }

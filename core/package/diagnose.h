@@ -57,6 +57,8 @@ struct rv_package_trouble {
         const json_t *obligations;   /* {"pins":{NAME:VERSION},"source_build":[NAME]}; or NULL */
         int64_t cutoff_s;            /* Unix seconds: nothing younger may be chosen; negative: none */
         int dir_fd;                                   /* an empty directory for files that are looked at; negative: none is */
+        const json_t *built;         /* [{"name","version"}]: what was built of its source already; or NULL */
+        json_t **ret_source;         /* gets what is to be built (source.h), if that is the cause; NULL: nothing will be */
         const json_t *contacts, *denials;             /* of the resolver's sandbox, as in an outcome; or NULL */
 };
 
@@ -71,6 +73,9 @@ int rv_package_failure_of_page(const json_t *page, struct rv_package_failure *re
 /**
  * rv_package_diagnose() - find the cause
  * @ret: untouched on failure
+ *
+ * Where a package has to be built from its source and policy allows it (`source_build`), that is the cause no_wheel, and
+ * *@t->ret_source a new reference.
  *
  * A refusal by the registry (401, 403) may be over later; one of the gate's will not be, and says so.
  *

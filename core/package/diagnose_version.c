@@ -30,7 +30,7 @@ bool rv__takes_python(const struct rv_package_trouble *t, const json_t *file)
         return rv_constraint_has(requires, version, &v) != 0;
 }
 
-static bool may_build(const struct rv_package_trouble *t, const char *name)
+bool rv__may_build(const struct rv_package_trouble *t, const char *name)
 {
         json_t *allowed;
         size_t i;
@@ -41,13 +41,51 @@ static bool may_build(const struct rv_package_trouble *t, const char *name)
         return false;
 }
 
+bool rv__is_built(const struct rv_package_trouble *t, const char *name, const char *version)
+{
+        const json_t *built;
+        size_t i;
+
+        json_array_foreach((json_t *)t->built, i, built)
+                if (strcmp(rv_json_get_string(built, "name", ""), name) == 0 && strcmp(rv_json_get_string(built, "version", ""), version) == 0)
+                        return true;
+        return false;
+}
+
+static bool is_archive(const char *file)
+{
+        size_t n = strlen(file);
+
+        return (n > 7 && strcmp(file + n - 7, ".tar.gz") == 0) || (n > 4 && strcmp(file + n - 4, ".zip") == 0);
+}
+
+const json_t *rv__version_source(const struct rv_package_trouble *t, const json_t *page, const char *version, bool is_pinned)
+{
+        const json_t *entry = json_object_get(json_object_get(page, "versions"), version), *file, *found = NULL;
+        const char *name = rv_json_get_string(page, "name", "");
+        struct rv_index_file parts;
+        size_t i;
+
+        json_array_foreach(json_object_get(entry, "files"), i, file) {
+                const char *text = rv_json_get_string(file, "file", "");
+
+                if ((json_is_true(json_object_get(file, "yanked")) && !is_pinned) || is_too_new(t, file) || !takes_python(t, file))
+                        continue;
+                if (!is_archive(text) || !rv_index_file_parse(text, name, &parts) || parts.kind != RV_INDEX_SDIST)
+                        continue;
+                if (!found || strcmp(text + strlen(text) - 4, ".zip") != 0)
+                        found = file;
+        }
+        return found;
+}
+
 static enum rv__fault file_fault(const struct rv_package_trouble *t, const char *name, const json_t *file)
 {
         struct rv_index_file parts;
 
         if (!rv_index_file_parse(rv_json_get_string(file, "file", ""), name, &parts))
                 return RV__FAULT_NO_WHEEL;
-        if (parts.kind == RV_INDEX_SDIST && !may_build(t, name))
+        if (parts.kind == RV_INDEX_SDIST)
                 return RV__FAULT_NO_WHEEL;
         if (parts.kind == RV_INDEX_WHEEL)
                 switch (rv_wheel_fit(&parts, runtime_of(t, "tag"))) {
@@ -141,7 +179,9 @@ enum rv__fault rv__version_fault(const struct rv_package_trouble *t, const json_
         const json_t *entry = json_object_get(json_object_get(page, "versions"), version), *file = NULL;
         enum rv__fault fault;
 
-        if (t->source->registry->language == RV_LANGUAGE_PYTHON)
+        if (rv__is_built(t, rv_json_get_string(page, "name", ""), version))
+                fault = RV__FAULT_NONE;
+        else if (t->source->registry->language == RV_LANGUAGE_PYTHON)
                 fault = python_fault(t, page, entry, is_pinned, &file);
         else
                 fault = npm_fault(t, entry);

@@ -14,6 +14,7 @@
 enum rv_driver_kind {
         RV_DRIVER_RESOLVE,   /* answers with a closure (closure.h) */
         RV_DRIVER_COMPILE,   /* answers with frames for reeve-unpack; Python's only */
+        RV_DRIVER_BUILD,     /* answers with what a build needs, or with a wheel (source.h); Python's only */
         _RV_DRIVER_MAX,
 };
 

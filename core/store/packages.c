@@ -40,9 +40,9 @@ static int open_directory(const struct rv_store *store, int dir_fd, const char *
 
 static int open_all(struct rv_store *store, int state_fd, struct rv_error *err)
 {
-        static const char *const names[] = { "locks", "cache", "artifacts", "used", "claims" };
+        static const char *const names[] = { "locks", "cache", "artifacts", "used", "claims", "built" };
         int *const fds[] = { &store->locks_fd, &store->cache_fd, &store->artifacts_fd, &store->used_fd,
-                &store->claims_fd };
+                &store->claims_fd, &store->built_fd };
 
         store->packages_fd = open_directory(store, state_fd, "", 0755, err);
         if (store->packages_fd < 0)
@@ -63,7 +63,7 @@ int rv_store_open(int state_fd, const char *state_dir, uid_t owner, struct rv_st
         if (!store)
                 return rv_error_set(err, rv_raise(-ENOMEM), "out of memory");
         store->packages_fd = store->locks_fd = store->cache_fd = store->artifacts_fd = store->used_fd =
-                store->claims_fd = store->run_fd = -EBADF;
+                store->claims_fd = store->built_fd = store->run_fd = -EBADF;
         store->owner = owner;
         pthread_mutex_init(&store->mutex, NULL);
         if (asprintf(&store->path, "%s/packages", state_dir) < 0) {
@@ -84,6 +84,7 @@ void rv_store_close(struct rv_store *store)
         if (store->run_fd >= 0)
                 (void)rv_remove_tree_at(store->artifacts_fd, store->run);
         rv_close(store->run_fd);
+        rv_close(store->built_fd);
         rv_close(store->claims_fd);
         rv_close(store->used_fd);
         rv_close(store->artifacts_fd);

@@ -3,6 +3,7 @@
  *
  *     locks/KEY.json     a lock and when it was resolved; its modification time is its last use
  *     artifacts/RUN/     what one process downloads
+ *     built/SHA256.whl   a wheel that was built from source; it stays while a lock names it
  *     cache/             what registries said; whoever keeps something there judges its age
  *     used/DIGEST        locked (flock(2), shared) by whoever uses the layer; its modification time is the last use
  *     claims/DIGEST      locked (exclusive) by whoever builds the layer
@@ -145,3 +146,21 @@ int rv_store_claim_end(struct rv_store *store, const char *digest, int take_fd);
 int rv_store_artifacts(struct rv_store *store, int *ret_fd, struct rv_error *err);
 /** rv_store_artifact_name() - a name in that directory that was not given before. Context: any thread. Ownership: none. Return: none */
 void rv_store_artifact_name(struct rv_store *store, char ret[RV_STORE_ARTIFACT_SIZE]);
+
+/* ---- Wheels that were built ---- */
+
+/** rv_store_built_fd() - the directory built/. Context: any. Ownership: borrowed from @store. Return: the descriptor */
+int rv_store_built_fd(const struct rv_store *store);
+/** rv_store_built_is_there() - is there one of that hash? Context: any thread. Ownership: borrows. Return: as named */
+bool rv_store_built_is_there(const struct rv_store *store, const char *sha256);
+
+/**
+ * rv_store_built_keep() - keep a wheel; one that is there already is the same
+ * @ret_sha256: its name, set on 0
+ *
+ * Context:   any thread; may block until it is on the disk
+ * Ownership: copies
+ * Return:    0 or -errno
+ */
+int rv_store_built_keep(
+        struct rv_store *store, const void *data, size_t n, char ret_sha256[RV_SHA256_HEX_SIZE], struct rv_error *err);

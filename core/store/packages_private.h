@@ -6,6 +6,7 @@
 #pragma once
 
 #include "store/packages.h"
+#include "store/packages_list.h"
 
 #include <pthread.h>
 
@@ -13,7 +14,7 @@
 #define RV_STORE_HELD_MAX ((size_t)20 << 20)   /* bytes of a file in locks/ */
 
 struct rv_store {
-        int packages_fd, locks_fd, cache_fd, artifacts_fd, used_fd, claims_fd;
+        int packages_fd, locks_fd, cache_fd, artifacts_fd, used_fd, claims_fd, built_fd;
         uid_t owner;                     /* of layers */
         char *path;                      /* STATE/packages, for messages */
         _Atomic unsigned n_names;
@@ -39,3 +40,6 @@ int rv__store_layers(const struct rv_store *store);
  * Return:    it; -EAGAIN another holds it; -errno
  */
 int rv__store_hold(int dir_fd, const char *name, int operation);
+
+/** rv__store_prune_built() - remove wheels that none of the locks in @list names any more. Context: any thread. Ownership: borrows. Return: how many it removed */
+unsigned rv__store_prune_built(const struct rv_store *store, const struct rv_store_list *list);

@@ -110,6 +110,8 @@ int rv_store_prune(
                 r = prune_layers(&x, &list);
         if (r == 0)
                 prune_locks(&x, &list);
+        if (r == 0 && !p->is_dry)
+                (void)rv__store_prune_built(store, &list);
         rv_store_list_fini(&list);
         if (r == 0 && !p->is_dry)
                 (void)rv_store_sweep(store);

@@ -85,6 +85,18 @@ def environment(work, keep):
     return out
 
 
+def write_wheels(job, work):
+    """Wheels that reeve built itself and gave with the job: [{"file", "base64"}]. They join those that are named by path."""
+    import base64
+    for given in job.get("wheel_data") or []:
+        if not WHEEL.match(given["file"]):
+            raise Failure("EJOB", "a wheel that was built has no name of one")
+        os.makedirs(work + "/wheels", 0o700, exist_ok=True)
+        with open(f"{work}/wheels/{given['file']}", "wb") as f:
+            f.write(base64.b64decode(given["base64"]))
+        job.setdefault("wheels", []).append(f"{work}/wheels/{given['file']}")
+
+
 def local_folders(job):
     """The folders of wheels that reeve built itself: [absolute path of a wheel...] in the job."""
     paths = job.get("wheels") or []
@@ -341,9 +353,10 @@ def resolve(job, tool):
     if job.get("language", "python") != "python":
         raise Failure("EJOB", "this resolves Python's packages")
     wanted = [requirement_line(p) for p in job["packages"]]
-    built = {os.path.basename(p) for p in job.get("wheels") or [] if local_folders(job)}
     work = f"{job.get('work_dir') or '/tmp'}/reeve-resolve-{os.getpid()}"
     os.makedirs(work + "/bin", 0o700)
+    write_wheels(job, work)
+    built = {os.path.basename(p) for p in job.get("wheels") or [] if local_folders(job)}
     os.chdir(work)
     write("requirements.in", [line for _, line in wanted])
     write("constraints.txt", constraint_lines(job))
