@@ -25,7 +25,6 @@ struct rv_acquire {
         int unpack_fd;                   /* of the helper */
         int dir_fd;                      /* gets the artifacts; empty before, but for those of `prefetched` */
         struct rv_prefetched *prefetched;        /* what is there already; may be NULL */
-        int dir_fd;                      /* gets the artifacts; empty before */
         int built_fd;                    /* of wheels that were built here, SHA256.whl each; negative: there are none */
         const json_t *built;             /* those of this run: [{"name","version","file","sha256","yanked","published_at"?}], or NULL */
 };

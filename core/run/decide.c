@@ -110,6 +110,8 @@ enum rv_step rv__run_decide(struct rv_run *run)
         int r;
 
         r = make_facts(run);
+        if (r == 0 && run->input.build_for)
+                r = rv__build_facts(run);
         if (r == 0)
                 r = rv__run_bound_facts(run);
         if (r == 0 && run->input.bundle)

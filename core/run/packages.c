@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "base/remove.h"
 #include "package/runtime_identity.h"
+#include "package/source.h"
 
 #include <fcntl.h>
 #include <stdarg.h>
@@ -200,6 +201,26 @@ static int find_young(struct rv_packages_work *w)
         return rv_trace(r);
 }
 
+/* Why there are none; unless what is missing can be built, and its source is to be had. */
+static void explain(struct rv_packages_work *w)
+{
+        struct rv_package_trouble t = { .source = &w->in.source, .packages = w->packages, .n_packages = w->n_packages, .closure = w->closure,
+                .obligations = w->obligations, .cutoff_s = w->cutoff_s, .dir_fd = w->in.dir_fd, .contacts = w->contacts, .denials = w->denials,
+                .built = w->in.built, .ret_source = w->may_build ? &w->found_source : NULL };
+
+        json_decref(w->found_source);
+        w->found_source = NULL;
+        rv_buf_fini(&w->archive);
+        w->r = rv_package_diagnose(&t, &w->failure, &w->err);
+        if (w->r == 0 && w->found_source) {
+                w->r = rv_source_fetch(&w->in, w->found_source, &w->archive, &w->failure, &w->err);
+                if (w->r == 0)
+                        w->r = RV_WORK_E_BUILD;
+        } else if (w->r == 0) {
+                w->r = RV_ACQUIRE_E_FAILED;
+        }
+}
+
 static void work(void *arg)
 {
         struct rv_packages_work *w = &((struct rv_run *)arg)->packages.work;
@@ -214,11 +235,7 @@ static void work(void *arg)
                         w->r = find_young(w);
                 break;
         case RV_WORK_EXPLAIN:
-                w->r = rv_package_diagnose(&(struct rv_package_trouble){ .source = &w->in.source, .packages = w->packages, .n_packages = w->n_packages,
-                        .closure = w->closure, .obligations = w->obligations, .cutoff_s = w->cutoff_s, .dir_fd = w->in.dir_fd, .contacts = w->contacts, .denials = w->denials },
-                        &w->failure, &w->err);
-                if (w->r == 0)
-                        w->r = RV_ACQUIRE_E_FAILED;
+                explain(w);
                 break;
         case RV_WORK_HELD_LOCK:
                 w->r = rv_acquire_locked(&w->in, w->lock, &w->failure, &w->err);
@@ -301,6 +318,8 @@ enum rv_step rv__packages_work(struct rv_run *run)
 
         fill_input(run, &p->stop, &w->in);
         w->in.prefetched = &p->prefetched;
+        w->in.built_fd = rv_store_built_fd(run->core->store);
+        w->in.built = p->build.built;
         w->failure = (struct rv_package_failure){ 0 };
         w->err = (struct rv_error){ 0 };
         w->r = 0;
@@ -367,6 +386,10 @@ void rv__packages_fini(struct rv_run *run)
         json_decref(p->work.contacts);
         json_decref(p->work.denials);
         rv_prefetched_fini(&p->prefetched);
+        json_decref(p->work.found_source);
+        rv_buf_fini(&p->work.archive);
+        rv__build_fini(run);
+        json_decref(p->build.built);
         rv_registry_tools_fini(&p->env);
         rv_buf_fini(&p->text);
         json_decref(p->work.young);

@@ -13,6 +13,7 @@
 
 #include "package/acquire.h"
 #include "package/registry_credentials.h"
+#include "run/build.h"
 #include "run/run.h"
 #include "store/packages.h"
 
@@ -28,8 +29,12 @@ enum rv_packages_step {
         RV_PACKAGES_QUEUE,       /* somebody else resolves, or builds, the same */
         RV_PACKAGES_JOB,         /* a job runs */
         RV_PACKAGES_WORK,        /* the thread is at work */
+        RV_PACKAGES_ASK,         /* a job says what a build needs */
+        RV_PACKAGES_SOURCE,      /* a run builds a package from its source */
         RV_PACKAGES_BUILD,       /* the spawner has the layer built */
 };
+
+#define RV_WORK_E_BUILD 2        /* of EXPLAIN: a package has to be built from its source, which is there */
 
 /* For the thread, and from it. */
 struct rv_packages_work {
@@ -39,6 +44,9 @@ struct rv_packages_work {
         json_t *closure;                 /* in */
         json_t *denials, *contacts;      /* in of EXPLAIN: what the gate saw */
         json_t *obligations;             /* in of EXPLAIN */
+        bool may_build;                  /* the same */
+        json_t *found_source;            /* out of EXPLAIN: what is to be built, … */
+        struct rv_buf archive;           /* … of these bytes */
         const struct rv_package *packages;
         size_t n_packages;
         int64_t cutoff_s;
@@ -84,6 +92,7 @@ struct rv_run_packages {
         uint64_t frames_bytes;
         bool is_preparing, is_compiling; /* the phases have begun */
         struct rv_packages_work work;
+        struct rv_run_build build;
 
         struct rv_acquire guess;         /* of the thread that fetches what the package manager will probably choose */
         struct rv_prefetched prefetched;
@@ -132,3 +141,9 @@ bool rv__packages_end_guess(struct rv_run *run);
 enum rv_step rv__packages_refuse(struct rv_run *run, const struct rv_package_failure *failure, enum rv_phase phase);
 /** rv__packages_registry() - the language's registry; unless @is_whole, not all of its hosts need be known. Context: loop thread; may block a while the first time. Ownership: borrowed from the core. Return: it, or NULL: none is known */
 struct rv_registry *rv__packages_registry(struct rv_run *run, bool is_whole);
+/** rv__resolve_start_job() - have the package manager find versions, with all that is known. Context: loop thread, in the phase `resolve`. Ownership: borrows. Return: what comes next */
+enum rv_step rv__resolve_start_job(struct rv_run *run);
+/** rv__resolve_learn() - find out from the pages where the registry's files are. Context: as before. Ownership: borrows. Return: what comes next */
+enum rv_step rv__resolve_learn(struct rv_run *run);
+/** rv__resolve_take_learned() - that was found out. Context: as before. Ownership: borrows. Return: what comes next */
+enum rv_step rv__resolve_take_learned(struct rv_run *run);

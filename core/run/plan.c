@@ -198,7 +198,7 @@ enum rv_step rv__run_plan(struct rv_run *run)
         struct rv_error err = { 0 };
         int r;
 
-        run->outcome.timeout_s = effective(run, "timeout_s", run->request->timeout_s);
+        run->outcome.timeout_s = effective(run, "timeout_s", rv__build_timeout(run));
         run->outcome.memory_mib = effective(run, "memory_mib", run->request->memory_mib);
         if (fill_plan(run) < 0)
                 return rv__run_fail(run, 500, "out of memory", "reeve ran out of memory while it planned the run");

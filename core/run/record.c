@@ -25,6 +25,8 @@ json_t *rv__record_begin(const struct rv_run *run)
         set(body, "principal", run->input.principal);
         set(body, "request_id", run->input.request_id);
         set(body, "trace_id", run->input.trace_id);
+        if (run->input.build_for)
+                set(body, "build_for", run->input.build_for->run_id);
         if (run->has_decision_id)
                 set(body, "decision_id", run->decision_id);
         return body;

@@ -85,6 +85,10 @@ static int use_held(struct rv_run *run)
                 run->core->host->log(run->core->host->ctx, RV_LOG_WARNING, err.message);
         if (r)
                 return r < 0 ? rv_trace(r) : 0;
+        if (!rv__build_has_all(run, lock)) {
+                json_decref(lock);      /* nowhere else is what was built for it */
+                return 0;
+        }
         if (is_all_pinned(run) || (resolved_us <= now_us && now_us - resolved_us < ttl_us)) {
                 r = take_lock(run, lock);
                 return r < 0 ? rv_trace(r) : 1;
@@ -143,15 +147,15 @@ static char *make_job(const struct rv_run *run)
         const char *tool = tool_of(run);
         json_t *pins = json_object_get(p->obligations, "pins");
         _cleanup_(rv_json_unrefp) json_t *job = json_pack(
-                "{s:s, s:o, s:o, s:o, s:o, s:s, s:o}", "language", rv_language_name(run->request->language), "packages", make_requested(run), "pins",
+                "{s:s, s:o, s:o, s:o, s:o, s:s, s:o, s:o}", "language", rv_language_name(run->request->language), "packages", make_requested(run), "pins",
                 pins ? json_incref(pins) : json_object(), "exclude", p->exclude ? json_incref(p->exclude) : json_object(), "newest_published",
                 cutoff_s >= 0 ? json_integer(cutoff_s) : json_null(), "tool", tool, "uv",
-                strcmp(tool, "uv") == 0 ? json_string(RV_PLAN_UV_FILE) : json_null());
+                strcmp(tool, "uv") == 0 ? json_string(RV_PLAN_UV_FILE) : json_null(), "wheel_data", rv__build_wheels(run));
 
         return job ? json_dumps(job, JSON_COMPACT) : NULL;
 }
 
-static enum rv_step start_job(struct rv_run *run)
+enum rv_step rv__resolve_start_job(struct rv_run *run)
 {
         struct rv_run_packages *p = &run->packages;
         const struct rv_driver *driver = rv_driver_get(RV_DRIVER_RESOLVE, run->request->language);
@@ -218,8 +222,6 @@ static enum rv_step begin(struct rv_run *run)
         return rv__run_resolve(run);
 }
 
-static enum rv_step learn(struct rv_run *run);
-
 static enum rv_step prepare_job(struct rv_run *run)
 {
         struct rv_run_packages *p = &run->packages;
@@ -235,52 +237,7 @@ static enum rv_step prepare_job(struct rv_run *run)
         rv_registry_tools_fini(&p->env);
         if (!registry || err.code || rv_registry_resolver_env(registry, runtime ? runtime->root : "host", &p->env, &err) < 0)
                 return refuse_to_begin(run, registry ? err.message : "the registry has no address");
-        return registry->has_files || p->work.pages ? start_job(run) : learn(run);
-}
-
-/* ---- Where the files are, of an index that has no page by which that was found out ---- */
-
-static enum rv_step learn(struct rv_run *run)
-{
-        struct rv_packages_work *w = &run->packages.work;
-
-        w->what = RV_WORK_LEARN;
-        w->packages = run->request->packages;
-        w->n_packages = run->request->n_packages;
-        return rv__packages_work(run);
-}
-
-/* Is all before the path the same? Most of a page's files are in one place. */
-static bool has_same_host(const char *a, const char *b)
-{
-        int slashes = 0;
-
-        for (; *a && *a == *b && slashes < 3; a++, b++)
-                slashes += *a == '/';
-        return slashes == 3;
-}
-
-/* What a page says there counts for as much as it did before: the hosts have to be public. */
-static enum rv_step take_learned(struct rv_run *run)
-{
-        struct rv_registry *registry = run->core->registries[run->request->language];
-        json_t *page, *version;
-        const json_t *file;
-        const char *name, *key, *before = "";
-        size_t i;
-
-        json_object_foreach(run->packages.work.pages, name, page)
-                json_object_foreach(json_object_get(page, "versions"), key, version)
-                        json_array_foreach(json_object_get(version, "files"), i, file) {
-                                const char *url = rv_json_get_string(file, "url", "");
-
-                                if (!has_same_host(url, before))
-                                        rv_registry_learn(registry, url);
-                                before = url;
-                        }
-        if (!run->packages.work.pages)
-                run->packages.work.pages = json_object();
-        return start_job(run);
+        return registry->has_files || p->work.pages ? rv__resolve_start_job(run) : rv__resolve_learn(run);
 }
 
 /* Who asks for the same at the same time waits for the one who is first, and finds the lock held. */
@@ -330,6 +287,7 @@ static int explain(struct rv_run *run, json_t *take_closure)
         w->packages = run->request->packages;
         w->n_packages = run->request->n_packages;
         w->cutoff_s = cutoff_of(run);
+        w->may_build = !run->input.build_for;
         return 0;
 }
 
@@ -371,7 +329,7 @@ static enum rv_step look_at_closure(struct rv_run *run)
                 json_decref(closure);
                 p->has_no_uv = true;    /* it does not run on this runtime: pip does */
                 rv__job_free(run);
-                return start_job(run);
+                return rv__resolve_start_job(run);
         }
         if (r == RV_CLOSURE_E_REFUSED || r == RV_CLOSURE_E_TOO_LARGE) {
                 step = r == RV_CLOSURE_E_REFUSED ? refuse_closure(run, closure) : refuse_size(run, closure);
@@ -445,7 +403,7 @@ static enum rv_step take_new_lock(struct rv_run *run)
         if (exclude_young(run, &is_new) < 0)
                 return fail_for_memory(run);
         if (is_new && ++p->n_excludes <= EXCLUDES_MAX)
-                return start_job(run);
+                return rv__resolve_start_job(run);
         if (take_lock(run, rv_take(&p->work.lock)) < 0)
                 return fail_for_memory(run);
         if (rv_store_lock_keep(run->core->store, p->key, p->lock, rv_now_us(), &err) < 0)
@@ -460,9 +418,11 @@ static enum rv_step look_at_work(struct rv_run *run)
 
         rv__run_clear_timer(run);
         if (p->work.what == RV_WORK_LEARN)
-                return take_learned(run);       /* a failure shows in what comes next, and is looked into there */
+                return rv__resolve_take_learned(run);       /* a failure shows in what comes next, and is looked into there */
         if (p->work.r == 0)
                 return take_new_lock(run);
+        if (p->work.r == RV_WORK_E_BUILD)
+                return rv__build_begin(run, rv_take(&p->work.found_source), &p->work.archive);
         if (p->work.r == RV_ACQUIRE_E_FAILED && p->stale_lock &&
                 (!strcmp(p->work.failure.cause, "registry_unreachable") || !strcmp(p->work.failure.cause, "registry_error"))) {
                 p->is_stale = true;
@@ -493,6 +453,9 @@ enum rv_step rv__run_resolve(struct rv_run *run)
                 return run->is_job_over && rv__packages_end_guess(run) ? look_at_job(run) : RV_STEP_WAIT;
         case RV_PACKAGES_WORK:
                 return p->is_working ? RV_STEP_WAIT : look_at_work(run);
+        case RV_PACKAGES_ASK:
+        case RV_PACKAGES_SOURCE:
+                return rv__build_look(run);
         case RV_PACKAGES_BUILD:
                 break;
         }

@@ -85,6 +85,9 @@ struct rv_run_input {
         const char *unavailable;               /* why nothing may run for now, or NULL */
         const json_t *lock;                    /* a lock (package/lock.h) to be used for the request's packages; or NULL */
         const char *principal, *request_id, *trace_id;   /* or NULL */
+        const struct rv_run *build_for;        /* it builds a package for this run (build.h); or NULL */
+        const void *stdin_data;                /* any bytes, in place of the request's; or NULL */
+        size_t stdin_bytes;
         bool has_wait;                         /* for a run in flight with the same idempotency key: */
         uint32_t wait_s;                       /* so long at most, else for the request's timeout_s */
         const char *text;                      /* the request as JSON text, or */

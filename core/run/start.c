@@ -88,7 +88,7 @@ static void on_output(void *ctx, struct rv_run *run, enum rv_stream stream, cons
         int r;
 
         (void)ctx;
-        if (run->parent && stream == RV_STREAM_STDOUT)
+        if ((run->parent || run->input.build_for) && stream == RV_STREAM_STDOUT)
                 r = 0;          /* its own receiver bounds it */
         else
                 r = rv_capture_feed(stream == RV_STREAM_STDOUT ? &run->out : &run->err, data, n);
