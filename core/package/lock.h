@@ -10,7 +10,7 @@
  *                       "integrity", "at"         of javascript } ] }
  *
  * Packages stand sorted by name, version and file, bytewise. `path` leads from a requested package to this one, both
- * included; `requested` is what was asked for a direct one, else empty; `at` lists the places of a node_modules tree
+ * included; `url` is empty of what was built, and of nothing else; `requested` is what was asked for a direct one, else empty; `at` lists the places of a node_modules tree
  * that the package fills. What takes part in what is installed gives the lock its digest, which names the layer; the
  * rest (where it was fetched, when it was published) does not.
  *

@@ -84,7 +84,7 @@ TEXT_CHECK(is_extra, rv__lock_extra(text, n))
 TEXT_CHECK(is_file, rv__lock_file(text, n))
 TEXT_CHECK(is_hash, rv__lock_hash(text, n))
 TEXT_CHECK(is_integrity, rv__lock_integrity(text, n))
-TEXT_CHECK(is_url, rv__lock_url(text, n))
+TEXT_CHECK(is_url, n ? rv__lock_url(text, n) : NULL)   /* "": see check_place() */
 TEXT_CHECK(is_place, rv__lock_place(text, n))
 TEXT_CHECK(is_path, rv__lock_path(text, n))
 TEXT_CHECK(is_tag, rv__lock_tag(text, n))
@@ -242,6 +242,17 @@ static int check_origin(const struct checker *c, const json_t *package)
         return 0;
 }
 
+/* What was built is nowhere to be fetched, and everything else has to be somewhere. */
+static int check_place(const struct checker *c, const json_t *package)
+{
+        bool is_built = strcmp(text_of(package, "kind"), "built") == 0;
+        const json_t *url = json_object_get(package, "url");
+
+        if (is_built && json_string_length(url))
+                return fail_needs(c, "url", url, "an empty text, as the package is built");
+        return is_built || json_string_length(url) ? 0 : fail_needs(c, "url", url, rv__lock_url("", 0));
+}
+
 static int add_places(struct checker *c, const json_t *package)
 {
         const json_t *list = json_object_get(package, "at");
@@ -294,6 +305,8 @@ static int check_package(struct checker *c, const json_t *before, const json_t *
                 r = check_order(c, before, package);
         if (r == 0)
                 r = check_origin(c, package);
+        if (r == 0)
+                r = check_place(c, package);
         if (r == 0 && c->language == RV_LANGUAGE_JAVASCRIPT)
                 r = add_places(c, package);
         if (r == 0)

@@ -104,7 +104,9 @@ static const struct {
         { "at sign in a path", PY, "packages/0/url", "\"https://registry.example/@a/x?y=@\"", NULL },
         { "kind", PY, "packages/0/kind", "\"npm\"", "/packages/0/kind: it needs \"wheel\" or \"built\"" },
         { "kind of npm", JS, "packages/0/kind", "\"wheel\"", "/packages/0/kind: it needs \"npm\"" },
-        { "built", PY, "packages/0/kind", "\"built\"", NULL },
+        { "built, and at a place", PY, "packages/0/kind", "\"built\"", "/packages/0/url: it needs an empty text, as the package is built" },
+        { "at no place, and not built", PY, "packages/0/url", "\"\"", "/packages/0/url: it needs an http or https URL" },
+        { "at no place, of npm", JS, "packages/0/url", "\"\"", "/packages/0/url: it needs an http or https URL" },
         { "size below 0", PY, "packages/0/size_bytes", "-1", "/packages/0/size_bytes: it needs a number from 0 to 2^53-1" },
         { "size too large", PY, "packages/0/size_bytes", "9007199254740992", "/packages/0/size_bytes" },
         { "size not whole", PY, "packages/0/size_bytes", "1.0", "/packages/0/size_bytes: it needs an integer" },
@@ -170,6 +172,18 @@ static void faults(void **state)
                 n_wrong++;
         }
         assert_int_equal(n_wrong, 0);
+}
+
+static void built_and_nowhere(void **state)
+{
+        json_t *lock = from(PY);
+        struct rv_error err = { 0 };
+
+        (void)state;
+        edit(lock, "packages/0/kind", "\"built\"");
+        edit(lock, "packages/0/url", "\"\"");
+        assert_int_equal(rv_lock_check(lock, &err), 0);
+        json_decref(lock);
 }
 
 static void order_of_python(void **state)
@@ -311,6 +325,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(faults),
+                cmocka_unit_test(built_and_nowhere),
                 cmocka_unit_test(order_of_python),
                 cmocka_unit_test(bounds),
                 cmocka_unit_test(read_and_written),
