@@ -69,7 +69,7 @@ const json_t *rv__version_source(const struct rv_package_trouble *t, const json_
         json_array_foreach(json_object_get(entry, "files"), i, file) {
                 const char *text = rv_json_get_string(file, "file", "");
 
-                if ((json_is_true(json_object_get(file, "yanked")) && !is_pinned) || is_too_new(t, file) || !takes_python(t, file))
+                if ((json_is_true(json_object_get(file, "yanked")) && !is_pinned) || is_too_new(t, file) || !rv__takes_python(t, file))
                         continue;
                 if (!is_archive(text) || !rv_index_file_parse(text, name, &parts) || parts.kind != RV_INDEX_SDIST)
                         continue;
