@@ -37,6 +37,35 @@ struct pages {
         int r;
 };
 
+/* A page that was kept may be older than what the resolver has just found: then the registry is asked again. */
+static int renew_pages(struct pages *p, const char **names)
+{
+        struct rv_metadata_source now = p->in->source;
+        _cleanup_(rv_json_unrefp) json_t *renewed = NULL;
+        size_t n = 0;
+        json_t *package;
+        size_t i;
+        int r;
+
+        json_array_foreach((json_t *)p->packages, i, package) {
+                const char *name = rv_json_get_string(package, "name", ""), *version = rv_json_get_string(package, "version", "");
+                const json_t *page = json_object_get(p->found, name);
+                bool is_python = p->in->language == RV_LANGUAGE_PYTHON && *rv_json_get_string(package, "url", "");
+
+                if (strcmp(rv_json_get_string(page, "status", ""), "ok") != 0)
+                        continue;
+                if (is_python ? rv_metadata_file(page, version, rv_json_get_string(package, "file", "")) : rv_metadata_version(page, version))
+                        continue;
+                if (!n || strcmp(names[n - 1], name) != 0)
+                        names[n++] = name;
+        }
+        now.cache_ttl_ms = 0;
+        r = n ? rv_metadata_get(&now, names, n, &renewed, &p->err) : 0;
+        if (r == 0 && renewed && json_object_update(p->found, renewed) < 0)
+                r = rv_raise(-ENOMEM);
+        return rv_trace(r);
+}
+
 static void *read_pages(void *arg)
 {
         struct pages *p = arg;
@@ -59,6 +88,8 @@ static void *read_pages(void *arg)
                 p->r = rv_metadata_get(&p->in->source, names, n_names, &pages, &p->err);
         if (p->r == 0 && pages && json_object_update(p->found, pages) < 0)
                 p->r = rv_raise(-ENOMEM);
+        if (p->r == 0)
+                p->r = renew_pages(p, names);
         return NULL;
 }
 
