@@ -385,8 +385,8 @@ static int exclude_young(struct rv_run *run, bool *ret_is_new)
         if (!p->exclude)
                 p->exclude = json_object();
         json_object_foreach(p->work.young, name, versions) {
-                if (json_object_get(p->exclude, name))
-                        continue;
+                if (json_equal(json_object_get(p->exclude, name), versions))
+                        continue;       /* but more of them, if policy allows only older ones by now */
                 if (json_object_set(p->exclude, name, versions) < 0)
                         return rv_raise(-ENOMEM);
                 *ret_is_new = true;
