@@ -133,13 +133,18 @@ static int make_run(struct rv_store *store)
         }
 }
 
+static unsigned sweep(struct rv_store *store, int dir_fd, bool (*one)(struct rv_store *store, const char *name));
+static bool sweep_artifacts(struct rv_store *store, const char *name);
+
 int rv_store_artifacts(struct rv_store *store, int *ret_fd, struct rv_error *err)
 {
         int r;
 
         pthread_mutex_lock(&store->mutex);
-        if (store->run_fd < 0)
+        if (store->run_fd < 0) {
+                (void)sweep(store, store->artifacts_fd, sweep_artifacts);
                 store->run_fd = make_run(store);
+        }
         r = store->run_fd;
         pthread_mutex_unlock(&store->mutex);
         if (r < 0)

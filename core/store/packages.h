@@ -137,7 +137,7 @@ int rv_store_claim_end(struct rv_store *store, const char *digest, int take_fd);
 /**
  * rv_store_artifacts() - the directory that this process downloads to
  *
- * It is removed when the store is closed, or, if that does not come, by another's rv_store_sweep().
+ * It is removed when the store is closed, or, if that does not come, by the next process that makes its own.
  *
  * Context:   any thread; makes it the first time
  * Ownership: *@ret_fd is borrowed from @store
