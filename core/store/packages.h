@@ -84,6 +84,9 @@ int rv_store_lock_find(struct rv_store *store, const char *key, json_t **ret, ui
 int rv_store_lock_keep(
         struct rv_store *store, const char *key, const json_t *lock, uint64_t resolved_us, struct rv_error *err);
 
+/** rv_store_lock_drop() - hold a lock no longer, as nothing can be built of it. Context: any thread. Ownership: borrows. Return: none */
+void rv_store_lock_drop(struct rv_store *store, const char *key);
+
 /* ---- Layers ---- */
 
 /** rv_store_layer_is_there() - is there a layer of that name, and of the right user? Context: any thread. Ownership: borrows. Return: as named */

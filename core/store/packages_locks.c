@@ -163,3 +163,11 @@ int rv_store_lock_keep(
                 r = put(store, name, &text);
         return r < 0 ? rv_error_set(err, rv_trace(r), "cannot keep the lock in %s/locks: %s", store->path, strerror(-r)) : 0;
 }
+
+void rv_store_lock_drop(struct rv_store *store, const char *key)
+{
+        char name[NAME_SIZE];
+
+        if (make_name(key, name, NULL) == 0)
+                (void)unlinkat(store->locks_fd, name, 0);
+}
