@@ -214,14 +214,14 @@ static int look_at_packages(const struct rv_package_trouble *t, const struct lis
                         return rv_error_set(err, rv_trace(r), "out of memory while looking for what is wrong with %.80s", l->demands[i].name);
                 if (version && !rv__is_built(t, l->demands[i].name, version) && n < RV__PROBES_MAX && t->source->registry->language == RV_LANGUAGE_PYTHON) {
                         rv__version_fault(t, page, version, l->demands[i].is_pinned, &file);
-                        probes[n++] = (struct rv__probe){ l->demands[i].name, rv_json_get_string(file, "file", ""), rv_json_get_string(file, "url", NULL),
+                        probes[n++] = (struct rv__probe){ l->demands[i].name, version, rv_json_get_string(file, "file", ""), rv_json_get_string(file, "url", NULL),
                                 rv_json_get_string(file, "sha256", NULL), page };
                 }
         }
         if (f->cause != RV_PACKAGE_CAUSE_NONE || n == 0)
                 return 0;
         r = probe(t, probes, n, f, err);
-        if (r < 0 || f->cause != RV_PACKAGE_CAUSE_NONE || t->dir_fd < 0 || strcmp(rv_json_get_string(json_object_get(t->closure, "tool"), "name", ""), "pip") != 0)
+        if (r < 0 || f->cause != RV_PACKAGE_CAUSE_NONE || t->dir_fd < 0)
                 return rv_trace(r);
         return rv_trace(rv__diagnose_files(t, probes, n, f, err));
 }
@@ -265,9 +265,9 @@ static void tell(const struct rv__finding *f, const char *otherwise, struct rv_p
                 .cause = rv_package_cause_word(f->cause),
                 .is_retryable = causes[f->cause].is_retryable && !f->is_ours,
         };
-        if (f->is_hash) {
+        if (f->install_cause) {
                 ret->code = RV_PACKAGE_INSTALL_FAILED;
-                ret->cause = "hash_mismatch";
+                ret->cause = f->install_cause;
         }
         rv_text_copy(ret->package, sizeof(ret->package), *f->package ? f->package : otherwise);
         rv_text_copy(ret->message, sizeof(ret->message), f->message);
@@ -305,6 +305,7 @@ int rv_package_diagnose(const struct rv_package_trouble *t, struct rv_package_fa
                 r = look_at_packages(t, l, pages, &f, err);
         if (r < 0)
                 return rv_trace(r);
+        rv__diagnose_elsewhere(t, &f);
         tell_conflict(t, &f);
         tell(&f, t->packages[0].name, ret);
         if (f.source)

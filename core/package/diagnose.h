@@ -57,6 +57,7 @@ struct rv_package_trouble {
         const json_t *obligations;   /* {"pins":{NAME:VERSION},"source_build":[NAME]}; or NULL */
         int64_t cutoff_s;            /* Unix seconds: nothing younger may be chosen; negative: none */
         int dir_fd;                                   /* an empty directory for files that are looked at; negative: none is */
+        int unpack_fd;                                /* what reads them (package/unpack.h); 0 or less: they are not read */
         const json_t *built;         /* [{"name","version"}]: what was built of its source already; or NULL */
         json_t **ret_source;         /* gets what is to be built (source.h), if that is the cause; NULL: nothing will be */
         const json_t *contacts, *denials;             /* of the resolver's sandbox, as in an outcome; or NULL */

@@ -104,3 +104,37 @@ void rv__diagnose_gate(const struct rv_package_trouble *t, const json_t *pages, 
                         rv__find(f, RV_PACKAGE_CAUSE_UNREACHABLE, "", "the registry cannot be reached: nothing came from %s, port %d; try again", name, (int)port);
         }
 }
+
+/* npm's own codes for what its packages name instead of a version; what is asked for itself was read before. */
+static bool is_code_of_elsewhere(const char *code)
+{
+        static const char *const codes[] = {
+                "128", "ENOGIT", "EALLOWGIT", "EALLOWREMOTE", "EALLOWFILE", "EALLOWDIRECTORY", "EUNSUPPORTEDPROTOCOL"
+        };
+
+        for (size_t i = 0; i < RV_N_ELEMENTS(codes); i++)
+                if (strcmp(codes[i], code) == 0)
+                        return true;
+        return false;
+}
+
+void rv__diagnose_elsewhere(const struct rv_package_trouble *t, struct rv__finding *f)
+{
+        const char *host = NULL;
+        json_t *entry;
+        size_t i;
+
+        if (f->cause != RV_PACKAGE_CAUSE_NONE)
+                return;
+        json_array_foreach(t->denials, i, entry)
+                if (!host && !is_registry_host(t, name_of(entry), number(entry, "port")))
+                        host = name_of(entry);
+        if (host && *host && strlen(host) < RV_DOMAIN_SIZE)
+                rv__find(f, RV_PACKAGE_CAUSE_CONFLICT, t->packages[0].name, "something that %s needs is to come from %s, which is no host of the registry; only what the registry has is installed",
+                         t->packages[0].requested, host);
+        else if (t->source->registry->language == RV_LANGUAGE_JAVASCRIPT && is_code_of_elsewhere(rv_json_get_string(t->closure, "code", "")))
+                rv__find(f, RV_PACKAGE_CAUSE_CONFLICT, t->packages[0].name, "something that %s needs is to come from git, an address or a directory; only what the registry has is installed",
+                         t->packages[0].requested);
+        if (f->cause != RV_PACKAGE_CAUSE_NONE)
+                f->install_cause = "unsafe_archive";
+}

@@ -15,7 +15,7 @@ struct rv__finding {
         enum rv_package_cause cause;         /* NONE: nothing was found */
         bool is_ours;                        /* a refusal of reeve's own, which will not be over later */
         json_t *source;                      /* what would have to be built; a reference, or NULL */
-        bool is_hash;                        /* a file is not what the registry says: it must not be installed */
+        const char *install_cause;           /* a file must not be installed: that is then the cause; else NULL */
         char package[216];
         char message[512];
 };
@@ -40,19 +40,20 @@ struct rv__hint {
 
 /* A file that the tool would have read. */
 struct rv__probe {
-        const char *package, *file, *url, *sha256;   /* sha256 NULL: the registry tells none */
+        const char *package, *version, *file, *url, *sha256;   /* sha256 NULL: the registry tells none */
         const json_t *page;
 };
 
-/** rv__diagnose_files() - are the files what the registry says of them? Context: blocks. Ownership: borrows. Return: 0; -errno */
-int rv__diagnose_files(const struct rv_package_trouble *t, const struct rv__probe *probes, size_t n,
-        struct rv__finding *f, struct rv_error *err);
+/** rv__diagnose_files() - are the files what the registry says of them, and fit to be installed? Context: blocks. Ownership: borrows. Return: 0; -errno */
+int rv__diagnose_files(const struct rv_package_trouble *t, const struct rv__probe *probes, size_t n, struct rv__finding *f, struct rv_error *err);
 
 /** rv__find() - write down what was found, if nothing was yet. Context: any. Ownership: copies. Return: none */
 void rv__find(struct rv__finding *f, enum rv_package_cause cause, const char *package, const char *fmt, ...)
         RV_PRINTF(4, 5);
 /** rv__diagnose_gate() - what the gate saw of the registry's hosts. Context: any. Ownership: borrows. Return: none */
 void rv__diagnose_gate(const struct rv_package_trouble *t, const json_t *pages, struct rv__finding *f);
+/** rv__diagnose_elsewhere() - did a package name a place outside of the registry? For when nothing else was found. Context: any. Ownership: borrows. Return: none */
+void rv__diagnose_elsewhere(const struct rv_package_trouble *t, struct rv__finding *f);
 /** rv__diagnose_page() - a page that is not there. Context: any. Ownership: borrows. Return: none */
 void rv__diagnose_page(const json_t *page, struct rv__finding *f);
 

@@ -205,8 +205,8 @@ static int find_young(struct rv_packages_work *w)
 static void explain(struct rv_packages_work *w)
 {
         struct rv_package_trouble t = { .source = &w->in.source, .packages = w->packages, .n_packages = w->n_packages, .closure = w->closure,
-                .obligations = w->obligations, .cutoff_s = w->cutoff_s, .dir_fd = w->in.dir_fd, .contacts = w->contacts, .denials = w->denials,
-                .built = w->in.built, .ret_source = w->may_build ? &w->found_source : NULL };
+                .obligations = w->obligations, .cutoff_s = w->cutoff_s, .dir_fd = w->in.dir_fd, .unpack_fd = w->in.unpack_fd, .contacts = w->contacts,
+                .denials = w->denials, .built = w->in.built, .ret_source = w->may_build ? &w->found_source : NULL };
 
         json_decref(w->found_source);
         w->found_source = NULL;

@@ -138,7 +138,9 @@ function failureOf(p) {
   } catch {
     // what it printed is no JSON: standard error is what there is
   }
-  const code = error.code === undefined || error.code === null ? null : String(error.code).slice(0, 64);
+  // The git that it is given is not there (environment() above): it looked for one, as a package names one's repository.
+  const has_no_git = error.code === 'ENOENT' && /syscall spawn \S*bin\/git$/m.test(p.stderr);
+  const code = has_no_git ? 'ENOGIT' : error.code === undefined || error.code === null ? null : String(error.code).slice(0, 64);
   const stderr = p.stderr.replace(/^npm (?:error|ERR!) A complete log of this run.*\n?.*$/gm, '');
   const detail = code === 'E404' ? '\n' + String(error.detail).split('\n', 1)[0] : '';
   return new Failure(code, plain(error.summary ? error.summary + detail : stderr), status);
