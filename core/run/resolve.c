@@ -222,6 +222,19 @@ static enum rv_step begin(struct rv_run *run)
         return rv__run_resolve(run);
 }
 
+/* At these a resolver finds its own sandbox. */
+static const char *find_own_host(const struct rv_registry *r)
+{
+        for (size_t i = 0; r && !r->proxy.host && i < r->n_hosts; i++) {
+                const char *host = r->hosts[i].host;
+                bool is_address = host[strspn(host, "0123456789.")] == 0 && !r->hosts[i].is_learned;
+
+                if ((is_address && strncmp(host, "127.", 4) == 0) || strcmp(host, "::1") == 0 || strcmp(host, "localhost") == 0)
+                        return host;
+        }
+        return NULL;
+}
+
 static enum rv_step prepare_job(struct rv_run *run)
 {
         struct rv_run_packages *p = &run->packages;
@@ -234,6 +247,9 @@ static enum rv_step prepare_job(struct rv_run *run)
         if (registry && registry->proxy_fault)
                 rv_error_set(&err, -EINVAL, "the proxy for the %s registry cannot be used: %s; set registries.%s.proxy to another", rv_language_name(registry->language),
                              registry->proxy_fault, rv_language_name(registry->language));
+        if (!err.code && find_own_host(registry))
+                rv_error_set(&err, -EINVAL, "the %s registry is at %s, which within a sandbox is the sandbox itself: use a name in registries.%s, and give it that address in egress.resolve",
+                             rv_language_name(registry->language), find_own_host(registry), rv_language_name(registry->language));
         rv_registry_tools_fini(&p->env);
         if (!registry || err.code || rv_registry_resolver_env(registry, runtime ? runtime->root : "host", &p->env, &err) < 0)
                 return refuse_to_begin(run, registry ? err.message : "the registry has no address");
