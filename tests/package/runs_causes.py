@@ -189,6 +189,18 @@ def wait_for_ever():
     each(tools(), do)
 
 
+def test_a_registry_at_an_address_that_is_the_sandbox_itself():
+    def do(language, tool, host):
+        with Registry(language, [either(language, "tiny", "1.0.0")]) as r:
+            r.host = host
+            place = Place(r, tool=tool)
+            outcome = place.run(language, [asked(language, "tiny", "==1.0.0")])
+            assert (outcome.all["status"], outcome.code, outcome.reason["retryable"], outcome.exit) == ("blocked", "backend_denied", False, 126), outcome.reason
+            assert host.strip("[]") in outcome.reason["message"] and "egress.resolve" in outcome.reason["message"], outcome.reason
+            clean(place, outcome)
+    each([(language, tool, host) for language, tool in tools() for host in ("127.0.0.1", "localhost", "[::1]")], do)
+
+
 def test_registries_that_are_slow():
     def slow(*_):
         time.sleep(1)
