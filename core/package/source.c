@@ -152,7 +152,7 @@ static bool is_version(struct rv_index_text text, const char *wanted)
 int rv_source_read_wheel(const char *text, size_t n, const json_t *source, const char *tag, struct rv_source_wheel *ret,
         struct rv_package_failure *f)
 {
-        size_t head_bytes;
+        size_t head_bytes = 0;
         _cleanup_(rv_json_unrefp) json_t *head = read_head(text, n, &head_bytes);
         const char *file = rv_json_get_string(head, "file", "");
         struct rv_index_file parts;
