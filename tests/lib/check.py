@@ -91,6 +91,9 @@ class Checks:
                     self.failed += 1
             print(f"      skipped {name}: {reason or 'no reason in tests/skips.txt'}", flush=True)
 
+    def is_wanted(self, name):
+        return not self.options.only or bool(re.search(self.options.only, name))
+
     def step(self, name, command, timeout_s=600, env=None, needs=(), count=None, show=None):
         """Runs one step.
 
@@ -99,7 +102,7 @@ class Checks:
         count    function of the log's text -> (passed, failed, [skipped names]) or None: counts one
         show     pattern of the lines of the log to print though the step passed
         """
-        if self.options.only and not re.search(self.options.only, name):
+        if not self.is_wanted(name):
             return
         self.done.add(name)
         missing = [n for n in needs if n in self.broken]
@@ -292,8 +295,9 @@ def registries_answer():
 
 def real_registries(c, name):
     """Cases with the registries that this machine is set up for, by each of the tools that find Python packages."""
-    have = registries_answer()
-    for tool in ("uv", "pip"):
+    steps = {tool: f"conformance packages by {tool}" for tool in ("uv", "pip")}
+    have = registries_answer() if any(map(c.is_wanted, steps.values())) else []
+    for tool, step in steps.items():
         command = ["tests/conformance/run.py", "--reeve", reeve_of(name), "--again-offline", "--have", ",".join(have)]
         if tool == "uv":
             settings = {"resolver": "uv", "uv": os.environ.get("REEVE_UV", "")}
@@ -302,7 +306,7 @@ def real_registries(c, name):
         command += ["--config", json.dumps({"packages": settings}), REGISTRY_CASES]
         if tool == "uv" and not settings["uv"]:
             command = ["-c", "print('no uv is to be had'); raise SystemExit(77)"]
-        c.step(f"conformance packages by {tool}", [PYTHON, *command], timeout_s=600, needs=[f"build {name}"], count=count_conformance)
+        c.step(step, [PYTHON, *command], timeout_s=600, needs=[f"build {name}"], count=count_conformance)
 
 
 def fuzz(c, seconds, is_continued):
