@@ -54,12 +54,13 @@ struct rv_package_trouble {
         const struct rv_package *packages;            /* of the request, at least one */
         size_t n_packages;
         const json_t *closure;       /* reeve.closure/1, not trusted; NULL: there is none */
-        const json_t *obligations;   /* {"pins":{NAME:VERSION},"source_build":[NAME]}; or NULL */
+        const json_t *obligations;   /* {"pins":{NAME:VERSION}}; or NULL */
         int64_t cutoff_s;            /* Unix seconds: nothing younger may be chosen; negative: none */
         int dir_fd;                                   /* an empty directory for files that are looked at; negative: none is */
         int unpack_fd;                                /* what reads them (package/unpack.h); 0 or less: they are not read */
         const json_t *built;         /* [{"name","version"}]: what was built of its source already; or NULL */
-        json_t **ret_source;         /* gets what is to be built (source.h), if that is the cause; NULL: nothing will be */
+        json_t **ret_source;         /* gets what could be built (source.h) of the package that is the cause; NULL: nothing will be */
+        bool is_for_build;           /* the packages are what a build needs */
         const json_t *contacts, *denials;             /* of the resolver's sandbox, as in an outcome; or NULL */
 };
 
@@ -75,8 +76,7 @@ int rv_package_failure_of_page(const json_t *page, struct rv_package_failure *re
  * rv_package_diagnose() - find the cause
  * @ret: untouched on failure
  *
- * Where a package has to be built from its source and policy allows it (`source_build`), that is the cause no_wheel, and
- * *@t->ret_source a new reference.
+ * *@t->ret_source is a new reference, or left alone: whether that may be built is for policy to say.
  *
  * A refusal by the registry (401, 403) may be over later; one of the gate's will not be, and says so.
  *

@@ -247,10 +247,7 @@ static void tell_fault(
         case RV__FAULT_TOO_NEW: tell_too_new(l, version, file, f); break;
         case RV__FAULT_NO_WHEEL:
                 rv__find(f, RV_PACKAGE_CAUSE_NO_WHEEL, name, "%s %s is there as source only, and %s%s", name, version,
-                         !rv__may_build(l->t, name) ? "policy lets nothing be built"
-                                 : l->t->ret_source ? "not in an archive that can be built (.tar.gz, .zip)"
-                                                    : "what is needed for a build is not built itself",
-                         others(l, more, sizeof(more)));
+                         l->t->is_for_build ? "what is needed for a build is not built itself" : "policy lets nothing be built", others(l, more, sizeof(more)));
                 break;
         case RV__FAULT_PLATFORM:
                 dash = strchr(rv_json_get_string(runtime, "tag", ""), '-');
@@ -266,24 +263,18 @@ static void tell_fault(
         }
 }
 
-/* The newest that can be built, if that is allowed. */
-static bool find_source(const struct look *l, struct rv__finding *f)
+/* The newest that could be built, where there is nothing to be had as it is. */
+static void find_source(const struct look *l, struct rv__finding *f)
 {
-        if (!l->t->ret_source || !rv__may_build(l->t, l->demand->name))
-                return false;
-        for (size_t i = l->n; i-- > 0;) {
+        for (size_t i = l->n; i-- > 0 && l->t->ret_source && !f->source;) {
                 const json_t *file = l->is_in[i] ? rv__version_source(l->t, l->page, l->versions[i], l->demand->is_pinned) : NULL;
 
-                if (!file)
-                        continue;
-                f->source = json_pack("{s:s, s:s, s:O, s:O, s:O*, s:O*, s:b, s:O}", "name", l->demand->name, "version", l->versions[i], "file",
-                                      json_object_get(file, "file"), "url", json_object_get(file, "url"), "sha256", json_object_get(file, "sha256"), "published_at",
-                                      json_object_get(file, "published_at"), "yanked", (int)json_is_true(json_object_get(file, "yanked")), "page", l->page);
-                if (f->source)
-                        rv__find(f, RV_PACKAGE_CAUSE_NO_WHEEL, l->demand->name, "%s %s has to be built from its source", l->demand->name, l->versions[i]);
-                return f->source != NULL;
+                if (file)
+                        f->source = json_pack("{s:s, s:s, s:O, s:O, s:O*, s:O*, s:O*, s:b, s:O}", "name", l->demand->name, "version", l->versions[i], "file",
+                                              json_object_get(file, "file"), "url", json_object_get(file, "url"), "sha256", json_object_get(file, "sha256"), "published_at",
+                                              json_object_get(file, "published_at"), "size_bytes", json_object_get(file, "size_bytes"), "yanked",
+                                              (int)json_is_true(json_object_get(file, "yanked")), "page", l->page);
         }
-        return false;
 }
 
 /* The newest that can be had, or what is wrong with the newest that is neither yanked nor too young, else with the newest. */
@@ -309,8 +300,10 @@ static const char *judge(const struct look *l, struct rv__finding *f)
                         best_version = l->versions[i];
                 }
         }
-        if (best_version && !find_source(l, f))
+        if (best_version) {
                 tell_fault(l, best, best_version, best_file, f);
+                find_source(l, f);
+        }
         return NULL;
 }
 

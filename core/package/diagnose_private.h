@@ -14,7 +14,7 @@
 struct rv__finding {
         enum rv_package_cause cause;         /* NONE: nothing was found */
         bool is_ours;                        /* a refusal of reeve's own, which will not be over later */
-        json_t *source;                      /* what would have to be built; a reference, or NULL */
+        json_t *source;                      /* what could be built instead; a reference, or NULL */
         const char *install_cause;           /* a file must not be installed: that is then the cause; else NULL */
         char package[216];
         char message[512];
@@ -98,8 +98,6 @@ bool rv__takes_python(const struct rv_package_trouble *t, const json_t *file);
 enum rv__fault rv__version_fault(const struct rv_package_trouble *t, const json_t *page, const char *version,
         bool is_pinned, const json_t **ret_file);
 
-/** rv__may_build() - does policy let the package be built? Context: any. Ownership: borrows. Return: as named */
-bool rv__may_build(const struct rv_package_trouble *t, const char *name);
 /** rv__is_built() - was it, this version? Context: any. Ownership: borrows. Return: as named */
 bool rv__is_built(const struct rv_package_trouble *t, const char *name, const char *version);
 /** rv__version_source() - the file that a version could be built from, as rv__version_fault() judges files. Context: any. Ownership: borrowed from @page. Return: it, or NULL */

@@ -30,17 +30,6 @@ bool rv__takes_python(const struct rv_package_trouble *t, const json_t *file)
         return rv_constraint_has(requires, version, &v) != 0;
 }
 
-bool rv__may_build(const struct rv_package_trouble *t, const char *name)
-{
-        json_t *allowed;
-        size_t i;
-
-        json_array_foreach(json_object_get(t->obligations, "source_build"), i, allowed)
-                if (json_is_string(allowed) && strcmp(json_string_value(allowed), name) == 0)
-                        return true;
-        return false;
-}
-
 bool rv__is_built(const struct rv_package_trouble *t, const char *name, const char *version)
 {
         const json_t *built;

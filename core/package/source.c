@@ -1,14 +1,18 @@
 #include "package/source.h"
 
+#include "base/fd.h"
 #include "base/hash.h"
 #include "package/acquire_private.h"
+#include "package/unpack.h"
 #include "package/wheel_tags.h"
 #include "policy/version.h"
 #include "request/pyreq.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #define HEAD_DEPTH_MAX 4
+#define BUILT_FILE "built"
 
 static const char *name_of(const json_t *source)
 {
@@ -172,4 +176,25 @@ int rv_source_read_wheel(const char *text, size_t n, const json_t *source, const
         ret->data = text + head_bytes;
         ret->bytes = n - head_bytes;
         return 0;
+}
+
+int rv_source_check_wheel(const struct rv_acquire *in, const json_t *source, const struct rv_source_wheel *wheel,
+        struct rv_package_failure *f, struct rv_error *err)
+{
+        _cleanup_(rv_json_unrefp) json_t *result = NULL;
+        _cleanup_(rv_json_unrefp) json_t *job = json_pack("{s:s, s:[{s:s, s:O, s:O, s:s}]}", "language", "python", "artifacts", "file", BUILT_FILE, "name",
+                                                          json_object_get(source, "name"), "version", json_object_get(source, "version"), "file_name", wheel->file);
+        const json_t *fault;
+        int r;
+
+        if (!job)
+                return rv_raise(-ENOMEM);
+        r = rv_write_file_at(in->dir_fd, BUILT_FILE, wheel->data, wheel->bytes, 0644, false);
+        if (r == 0)
+                r = rv_unpack_scan(in->unpack_fd, in->dir_fd, job, in->source.stop, in->source.deadline_us, &result, err);
+        (void)unlinkat(in->dir_fd, BUILT_FILE, 0);
+        if (r < 0)
+                return rv_trace(r);
+        fault = json_object_get(json_array_get(json_object_get(result, "artifacts"), 0), "fault");
+        return fault ? rv_acquire_fault(fault, source, f) : 0;
 }

@@ -5,10 +5,11 @@
  * source archive is fetched, and a driver (drivers.h) builds a wheel of it in a sandbox without network.
  *
  *     rv_package_diagnose() -> rv_source_fetch() -> (ask) rv_source_read_requires() -> (build) rv_source_read_wheel()
+ *                           -> rv_source_check_wheel()
  *
- * A source is {"name","version","file","url","yanked","page"} with "sha256" and "published_at" where the registry tells
- * them; "page" is the registry's page of the package. What a driver answers is a stranger's. Plain functions but for the
- * one that fetches; any thread.
+ * A source is {"name","version","file","url","yanked","page"} with "sha256", "published_at" and "size_bytes" where the registry
+ * tells them; "page" is the registry's page of the package. What a driver answers is a stranger's. What fetches and what
+ * checks blocks, the others are plain functions; any thread.
  */
 #pragma once
 
@@ -54,8 +55,7 @@ struct rv_source_wheel {
  * rv_source_read_wheel() - the wheel that a build printed
  * @tag: of the runtime, "cp311-linux_x86_64"
  *
- * Its name has to be the package's and the version the source's, and the runtime has to be able to take it. What is in
- * it is judged later, as everything that is installed is.
+ * Its name has to be the package's and the version the source's, and the runtime has to be able to take it.
  *
  * Context:   any
  * Ownership: @ret points into @text
@@ -63,3 +63,15 @@ struct rv_source_wheel {
  */
 int rv_source_read_wheel(const char *text, size_t n, const json_t *source, const char *tag, struct rv_source_wheel *ret,
         struct rv_package_failure *ret_failure);
+
+/**
+ * rv_source_check_wheel() - is the wheel what its name says, and harmless, as everything that is installed has to be?
+ *
+ * Before a package manager sees it, which would tell less of it.
+ *
+ * Context:   blocks until the source's deadline at most
+ * Ownership: borrows; leaves nothing in the directory of artifacts
+ * Return:    0; RV_ACQUIRE_E_FAILED; -ENOMEM; -errno the helper failed
+ */
+int rv_source_check_wheel(const struct rv_acquire *in, const json_t *source, const struct rv_source_wheel *wheel,
+        struct rv_package_failure *ret_failure, struct rv_error *err);

@@ -7,6 +7,9 @@
 #include "package/drivers.h"
 #include "package/lock.h"
 #include "package/source.h"
+#include "policy/decide.h"
+#include "policy/facts.h"
+#include "policy/obligations.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -41,12 +44,12 @@ static uint32_t left_s(const struct rv_run *run)
 
 static const char *name_of(const struct rv_run *run)
 {
-        return rv_json_get_string(run->packages.build.source, "name", "");
+        return rv_json_get_string(run->packages.work.source, "name", "");
 }
 
 static const char *version_of(const struct rv_run *run)
 {
-        return rv_json_get_string(run->packages.build.source, "version", "");
+        return rv_json_get_string(run->packages.work.source, "version", "");
 }
 
 static enum rv_step refuse(struct rv_run *run, const char *why)
@@ -143,12 +146,76 @@ json_t *rv__build_wheels(const struct rv_run *run)
         return list;
 }
 
+/* ---- May it be built? ---- */
+
+static const struct rv_package *find_asked(const struct rv_run *run, const char *name)
+{
+        for (size_t i = 0; i < run->request->n_packages; i++)
+                if (strcmp(run->request->packages[i].name, name) == 0)
+                        return &run->request->packages[i];
+        return NULL;
+}
+
+/* As policy would judge it in the lock, of what is known before: the artifact is the source archive. */
+static json_t *make_lock(const struct rv_run *run)
+{
+        const json_t *source = run->packages.work.source, *sha256 = json_object_get(source, "sha256");
+        const struct rv_package *asked = find_asked(run, name_of(run));
+
+        return json_pack("{s:s, s:[{s:O, s:O, s:s, s:s, s:b, s:s, s:[], s:O, s:b, s:b, s:O*, s:O*, s:o*, s:[O]}]}", "language", "python", "packages", "name",
+                         json_object_get(source, "name"), "version", json_object_get(source, "version"), "kind", "built", "license", "", "direct", asked != NULL,
+                         "requested", asked ? asked->requested : "", "extras", "yanked", json_object_get(source, "yanked"), "install_script", 1, "registry_hash", 0,
+                         "published_at", json_object_get(source, "published_at"), "size_bytes", json_object_get(source, "size_bytes"), "hash",
+                         sha256 ? json_sprintf("sha256:%s", json_string_value(sha256)) : NULL, "path", json_object_get(source, "name"));
+}
+
+/* Denied by a rule, and not for want of leave to be built. */
+static enum rv_step refuse_denied(struct rv_run *run, json_t *facts, json_t *verdict)
+{
+        struct rv_error err = { 0 };
+        enum rv_step step;
+
+        if (!run->packages.requested_facts)
+                run->packages.requested_facts = json_incref(run->facts);
+        json_decref(run->facts);
+        json_decref(run->verdict);
+        run->facts = json_incref(facts);
+        run->verdict = json_incref(verdict);
+        step = rv__run_refuse_by_policy(run);
+        rv__run_judge_shadow(run);
+        return rv__record_decision(run, &err) < 0 ? rv__run_fail(run, 503, "the audit log cannot be written", err.message) : step;
+}
+
+enum rv_step rv__build_consider(struct rv_run *run)
+{
+        struct rv_run_packages *p = &run->packages;
+        _cleanup_(rv_json_unrefp) json_t *lock = make_lock(run), *facts = NULL, *verdict = NULL;
+        struct rv_policy_notes notes = { 0 };
+        int r = lock ? rv_facts_resolve(p->requested_facts ? p->requested_facts : run->facts, lock, (int64_t)(rv_now_us() / 1000000), &facts) : rv_raise(-ENOMEM);
+
+        if (r == 0)
+                r = rv_policy_decide_noting(run->input.bundle, facts, &notes, &verdict);
+        if (r < 0 || !verdict)
+                return fail_for_memory(run);
+        p->work.failure.is_retryable = notes.lacking != NULL;
+        if (!rv_policy_verdict_is_allow(verdict) && (notes.lacking || rv_policy_verdict_is_of_obligations(verdict)))
+                return rv__packages_refuse(run, &p->work.failure, RV_PHASE_RESOLVE);
+        if (!rv_policy_verdict_is_allow(verdict))
+                return refuse_denied(run, facts, verdict);
+        if (json_array_size(p->build.built) >= RV_SOURCE_BUILDS_MAX)
+                return refuse(run, "as many others were built for this run as may be");
+        rv__packages_say(run, "fetching the source of %s %s", name_of(run), version_of(run));
+        p->work.what = RV_WORK_SOURCE;
+        return rv__packages_work(run);
+}
+
 /* ---- What the build needs ---- */
 
 static int make_input(struct rv_run *run, const char *what, struct rv_buf *ret)
 {
-        struct rv_run_build *b = &run->packages.build;
-        _cleanup_(rv_json_unrefp) json_t *job = json_pack("{s:s, s:O, s:O, s:b}", "what", what, "archive", json_object_get(b->source, "file"), "requires",
+        const struct rv_run_build *b = &run->packages.build;
+        const struct rv_buf *archive = &run->packages.work.archive;
+        _cleanup_(rv_json_unrefp) json_t *job = json_pack("{s:s, s:O, s:O, s:b}", "what", what, "archive", json_object_get(run->packages.work.source, "file"), "requires",
                                                           b->requires, "is_last", (int)(b->n_rounds >= ROUNDS_MAX));
         _cleanup_(rv_freep) char *text = job ? json_dumps(job, JSON_COMPACT) : NULL;
 
@@ -156,7 +223,7 @@ static int make_input(struct rv_run *run, const char *what, struct rv_buf *ret)
                 return rv_raise(-ENOMEM);
         rv_buf_puts(ret, text);
         rv_buf_putc(ret, '\n');
-        return rv_trace(rv_buf_append(ret, b->archive.data ? b->archive.data : "", b->archive.size));
+        return rv_trace(rv_buf_append(ret, archive->data ? archive->data : "", archive->size));
 }
 
 static int put_answer(void *ctx, const void *data, size_t n)
@@ -168,7 +235,7 @@ static int put_answer(void *ctx, const void *data, size_t n)
         return rv_trace(rv_buf_append(text, data, n));
 }
 
-enum rv_step rv__build_begin(struct rv_run *run, json_t *take_source, struct rv_buf *take_archive)
+static enum rv_step ask(struct rv_run *run)
 {
         struct rv_run_build *b = &run->packages.build;
         const struct rv_driver *driver = rv_driver_get(RV_DRIVER_BUILD, RV_LANGUAGE_PYTHON);
@@ -177,13 +244,8 @@ enum rv_step rv__build_begin(struct rv_run *run, json_t *take_source, struct rv_
                 .memory_mib = ASK_MEMORY_MIB, .sink = { put_answer, &run->packages.text, false } };
 
         rv__build_fini(run);
-        b->source = take_source;
-        b->archive = *take_archive;
-        *take_archive = (struct rv_buf){ 0 };
         b->requires = json_array();
         b->n_rounds = 0;
-        if (json_array_size(b->built) >= RV_SOURCE_BUILDS_MAX)
-                return refuse(run, "as many others were built for this run as may be");
         if (!b->requires || make_input(run, "ask", &input) < 0)
                 return fail_for_memory(run);
         spec.input = input.data;
@@ -275,7 +337,7 @@ static enum rv_step look_at_ask(struct rv_run *run)
         if (fault)
                 return refuse(run, *last_line(run->job, line) ? line : fault);
         rv__job_free(run);
-        r = rv_source_read_requires(p->text.data ? p->text.data : "", p->text.size, p->build.source, p->build.requires, &f);
+        r = rv_source_read_requires(p->text.data ? p->text.data : "", p->text.size, p->work.source, p->build.requires, &f);
         if (r == RV_ACQUIRE_E_FAILED)
                 return rv__packages_refuse(run, &f, RV_PHASE_RESOLVE);
         if (r < 0)
@@ -330,29 +392,44 @@ static enum rv_step look_at_end(struct rv_run *run)
         return refuse(run, reason->message);
 }
 
+/* Before a package manager is given it. The answer's bytes stay where they are meanwhile. */
+static enum rv_step check(struct rv_run *run)
+{
+        struct rv_run_packages *p = &run->packages;
+        const char *tag = rv_json_get_string(json_object_get(p->work.closure, "runtime"), "tag", "");
+        struct rv_package_failure f = { 0 };
+
+        if (rv_source_read_wheel(p->text.data ? p->text.data : "", p->text.size, p->work.source, tag, &p->work.wheel, &f) != 0)
+                return rv__packages_refuse(run, &f, RV_PHASE_RESOLVE);
+        p->work.what = RV_WORK_BUILT;
+        return rv__packages_work(run);
+}
+
 static enum rv_step keep(struct rv_run *run)
 {
         struct rv_run_packages *p = &run->packages;
-        const json_t *source = p->build.source;
-        const char *tag = rv_json_get_string(json_object_get(p->work.closure, "runtime"), "tag", "");
-        struct rv_package_failure f = { 0 };
-        struct rv_source_wheel wheel;
+        const json_t *source = p->work.source;
+        const struct rv_source_wheel *wheel = &p->work.wheel;
         struct rv_error err = { 0 };
         char sha256[RV_SHA256_HEX_SIZE];
         json_t *entry;
 
-        if (rv_source_read_wheel(p->text.data ? p->text.data : "", p->text.size, source, tag, &wheel, &f) != 0)
-                return rv__packages_refuse(run, &f, RV_PHASE_RESOLVE);
-        if (rv_store_built_keep(run->core->store, wheel.data, wheel.bytes, sha256, &err) < 0)
+        if (rv_store_built_keep(run->core->store, wheel->data, wheel->bytes, sha256, &err) < 0)
                 return rv__run_fail(run, 503, "the package store cannot be used", err.message);
         entry = json_pack("{s:O, s:O, s:s, s:s, s:O, s:O*}", "name", json_object_get(source, "name"), "version", json_object_get(source, "version"), "file",
-                          wheel.file, "sha256", sha256, "yanked", json_object_get(source, "yanked"), "published_at", json_object_get(source, "published_at"));
+                          wheel->file, "sha256", sha256, "yanked", json_object_get(source, "yanked"), "published_at", json_object_get(source, "published_at"));
         if (!p->build.built)
                 p->build.built = json_array();
         if (!entry || json_array_append_new(p->build.built, entry) < 0)
                 return fail_for_memory(run);
         rv__build_fini(run);
+        rv_buf_fini(&p->work.archive);
         return rv__resolve_start_job(run);
+}
+
+enum rv_step rv__build_worked(struct rv_run *run)
+{
+        return run->packages.work.what == RV_WORK_SOURCE ? ask(run) : keep(run);
 }
 
 static enum rv_step look_at_build(struct rv_run *run)
@@ -366,12 +443,12 @@ static enum rv_step look_at_build(struct rv_run *run)
         if (run->job->outcome.reason.code != RV_CODE_OK || run->job_sink.is_full)
                 return look_at_end(run);
         rv__job_free(run);
-        r = rv_source_read_requires(p->text.data ? p->text.data : "", p->text.size, p->build.source, p->build.requires, &f);
+        r = rv_source_read_requires(p->text.data ? p->text.data : "", p->text.size, p->work.source, p->build.requires, &f);
         if (r == RV_ACQUIRE_E_FAILED)
                 return rv__packages_refuse(run, &f, RV_PHASE_RESOLVE);
         if (r == 0)
                 return p->build.n_rounds < ROUNDS_MAX ? start(run) : refuse(run, "its backend goes on asking for more that it needs");
-        return r < 0 ? fail_for_memory(run) : keep(run);
+        return r < 0 ? fail_for_memory(run) : check(run);
 }
 
 enum rv_step rv__build_look(struct rv_run *run)
@@ -385,10 +462,8 @@ void rv__build_fini(struct rv_run *run)
 {
         struct rv_run_build *b = &run->packages.build;
 
-        json_decref(b->source);
         json_decref(b->requires);
         json_decref(b->request);
-        b->source = b->requires = b->request = NULL;
-        rv_buf_fini(&b->archive);
+        b->requires = b->request = NULL;
         rv_buf_fini(&b->input);
 }

@@ -1,9 +1,11 @@
 /*
  * build.h - a wheel that the registry does not have is built from its source, within the phase `resolve`
  *
- *     resolve -> (nothing that would do, and policy allows it) -> rv__build_begin() -> rv__build_look()* -> resolve again
+ *     resolve -> (nothing that would do, and a source) -> rv__build_consider() -> [thread: the archive] -> rv__build_worked()
+ *             -> [job: what it needs] -> [run: the build] -> rv__build_look() -> [thread: the wheel] -> rv__build_worked()
+ *             -> resolve again
  *
- * Loop thread only. What blocks was done before: the source archive is there.
+ * Loop thread only.
  */
 #pragma once
 
@@ -16,8 +18,6 @@ struct rv_run;
 
 /* What is built, and what was. */
 struct rv_run_build {
-        json_t *source;                  /* package/source.h */
-        struct rv_buf archive;
         json_t *requires;                /* package strings */
         json_t *request;                 /* of the run that builds it */
         struct rv_buf input;             /* its standard input */
@@ -25,8 +25,10 @@ struct rv_run_build {
         json_t *built;                   /* [{"name","version","file","sha256","yanked","published_at"?}] */
 };
 
-/** rv__build_begin() - find out what a package's build needs, then build it. Context: loop thread; no job. Ownership: takes @take_source and the bytes. Return: what comes next */
-enum rv_step rv__build_begin(struct rv_run *run, json_t *take_source, struct rv_buf *take_archive);
+/** rv__build_consider() - the thread found no versions, and a source: have it built, if policy lets it be. Context: loop thread; no job. Ownership: borrows. Return: what comes next */
+enum rv_step rv__build_consider(struct rv_run *run);
+/** rv__build_worked() - the thread has fetched the source, or has looked at what was built. Context: loop thread. Ownership: borrows. Return: what comes next */
+enum rv_step rv__build_worked(struct rv_run *run);
 /** rv__build_look() - go on, if what is under way is over. Context: loop thread. Ownership: borrows. Return: what comes next */
 enum rv_step rv__build_look(struct rv_run *run);
 /** rv__build_fini() - forget what is built; what was built stays. Context: nothing is under way. Ownership: takes it. Return: none */

@@ -5,7 +5,6 @@
 #include "base/fd.h"
 #include "base/remove.h"
 #include "package/runtime_identity.h"
-#include "package/source.h"
 
 #include <fcntl.h>
 #include <stdarg.h>
@@ -201,24 +200,18 @@ static int find_young(struct rv_packages_work *w)
         return rv_trace(r);
 }
 
-/* Why there are none; unless what is missing can be built, and its source is to be had. */
+/* Why there are none. */
 static void explain(struct rv_packages_work *w)
 {
         struct rv_package_trouble t = { .source = &w->in.source, .packages = w->packages, .n_packages = w->n_packages, .closure = w->closure,
                 .obligations = w->obligations, .cutoff_s = w->cutoff_s, .dir_fd = w->in.dir_fd, .unpack_fd = w->in.unpack_fd, .contacts = w->contacts,
-                .denials = w->denials, .built = w->in.built, .ret_source = w->may_build ? &w->found_source : NULL };
+                .denials = w->denials, .built = w->in.built, .ret_source = w->is_for_build ? NULL : &w->source, .is_for_build = w->is_for_build };
 
-        json_decref(w->found_source);
-        w->found_source = NULL;
-        rv_buf_fini(&w->archive);
+        json_decref(w->source);
+        w->source = NULL;
         w->r = rv_package_diagnose(&t, &w->failure, &w->err);
-        if (w->r == 0 && w->found_source) {
-                w->r = rv_source_fetch(&w->in, w->found_source, &w->archive, &w->failure, &w->err);
-                if (w->r == 0)
-                        w->r = RV_WORK_E_BUILD;
-        } else if (w->r == 0) {
+        if (w->r == 0)
                 w->r = RV_ACQUIRE_E_FAILED;
-        }
 }
 
 static void work(void *arg)
@@ -239,6 +232,13 @@ static void work(void *arg)
                 break;
         case RV_WORK_HELD_LOCK:
                 w->r = rv_acquire_locked(&w->in, w->lock, &w->failure, &w->err);
+                break;
+        case RV_WORK_SOURCE:
+                rv_buf_fini(&w->archive);
+                w->r = rv_source_fetch(&w->in, w->source, &w->archive, &w->failure, &w->err);
+                break;
+        case RV_WORK_BUILT:
+                w->r = rv_source_check_wheel(&w->in, w->source, &w->wheel, &w->failure, &w->err);
                 break;
         }
 }
@@ -386,7 +386,7 @@ void rv__packages_fini(struct rv_run *run)
         json_decref(p->work.contacts);
         json_decref(p->work.denials);
         rv_prefetched_fini(&p->prefetched);
-        json_decref(p->work.found_source);
+        json_decref(p->work.source);
         rv_buf_fini(&p->work.archive);
         rv__build_fini(run);
         json_decref(p->build.built);

@@ -13,6 +13,7 @@
 
 #include "package/acquire.h"
 #include "package/registry_credentials.h"
+#include "package/source.h"
 #include "run/build.h"
 #include "run/run.h"
 #include "store/packages.h"
@@ -34,19 +35,18 @@ enum rv_packages_step {
         RV_PACKAGES_BUILD,       /* the spawner has the layer built */
 };
 
-#define RV_WORK_E_BUILD 2        /* of EXPLAIN: a package has to be built from its source, which is there */
-
 /* For the thread, and from it. */
 struct rv_packages_work {
         struct rv_acquire in;
-        enum { RV_WORK_LEARN, RV_WORK_NEW_LOCK, RV_WORK_EXPLAIN, RV_WORK_HELD_LOCK } what;
+        enum { RV_WORK_LEARN, RV_WORK_NEW_LOCK, RV_WORK_EXPLAIN, RV_WORK_HELD_LOCK, RV_WORK_SOURCE, RV_WORK_BUILT } what;
         json_t *pages;                   /* out of LEARN: the registry's, of what was asked for */
         json_t *closure;                 /* in */
         json_t *denials, *contacts;      /* in of EXPLAIN: what the gate saw */
         json_t *obligations;             /* in of EXPLAIN */
-        bool may_build;                  /* the same */
-        json_t *found_source;            /* out of EXPLAIN: what is to be built, … */
-        struct rv_buf archive;           /* … of these bytes */
+        bool is_for_build;               /* the same */
+        json_t *source;                  /* out of EXPLAIN: what could be built instead, or NULL; in of SOURCE, BUILT */
+        struct rv_buf archive;           /* out of SOURCE: its bytes */
+        struct rv_source_wheel wheel;    /* in of BUILT */
         const struct rv_package *packages;
         size_t n_packages;
         int64_t cutoff_s;

@@ -303,7 +303,7 @@ static int explain(struct rv_run *run, json_t *take_closure)
         w->packages = run->request->packages;
         w->n_packages = run->request->n_packages;
         w->cutoff_s = cutoff_of(run);
-        w->may_build = !run->input.build_for;
+        w->is_for_build = run->input.build_for != NULL;
         return 0;
 }
 
@@ -436,15 +436,15 @@ static enum rv_step look_at_work(struct rv_run *run)
         if (p->work.what == RV_WORK_LEARN)
                 return rv__resolve_take_learned(run);       /* a failure shows in what comes next, and is looked into there */
         if (p->work.r == 0)
-                return take_new_lock(run);
-        if (p->work.r == RV_WORK_E_BUILD)
-                return rv__build_begin(run, rv_take(&p->work.found_source), &p->work.archive);
+                return p->work.what == RV_WORK_NEW_LOCK ? take_new_lock(run) : rv__build_worked(run);
         if (p->work.r == RV_ACQUIRE_E_FAILED && p->stale_lock &&
                 (!strcmp(p->work.failure.cause, "registry_unreachable") || !strcmp(p->work.failure.cause, "registry_error"))) {
                 p->is_stale = true;
                 rv__packages_unclaim(run);
                 return take_lock(run, rv_take(&p->stale_lock)) < 0 ? fail_for_memory(run) : RV_STEP_NEXT;
         }
+        if (p->work.r == RV_ACQUIRE_E_FAILED && p->work.what == RV_WORK_EXPLAIN && p->work.source)
+                return rv__build_consider(run);
         if (p->work.r == RV_ACQUIRE_E_FAILED)
                 return rv__packages_refuse(run, &p->work.failure, RV_PHASE_RESOLVE);
         if (p->work.r == -ENOMEM)

@@ -269,7 +269,7 @@ def python_diagnoses():
              ("a-9.0-cp312-cp312-manylinux2014_x86_64.whl", {"requires-python": ">=3.7"})]
     with raw(lambda head: http(200, page(*kinds)) if head.startswith("GET") else http(200, "")) as (port, _):
         diagnose("source only", port, ["a==1.0"], "no_wheel", words=["a 1.0", "5.0, 8.0"])
-        diagnose("source that may be built", port, ["a==1.0"], "conflict", obligations={"source_build": ["a"]})
+        diagnose("source that may be built, which others look to", port, ["a==1.0"], "no_wheel", obligations={"source_build": ["a"]})
         diagnose("another platform", port, ["a==2.0"], "platform", words=["linux_x86_64"])
         diagnose("another Python's wheels", port, ["a==3.0"], "runtime")
         diagnose("a mac's", port, ["a==4.0"], "platform")

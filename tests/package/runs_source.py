@@ -217,7 +217,7 @@ def case_transitive(tool, place):
 def case_alone(tool, place):
     body = '''
 import urllib.request
-exec(open("look.py").read())
+exec(open("look.py").read(), globals())
 found = {"env": dict(os.environ), "registry": reach("127.0.0.11", int(open("port").read())), "name": reach("py.source.test", 80), "out": reach("203.0.113.1", 80), "uid": os.getuid(),
          "files": [p for p in ("/etc/shadow", "/root", "/run/reeve") if os.access(p, os.R_OK) and os.path.isfile(p)]}
 print("this goes nowhere")
@@ -273,14 +273,18 @@ def case_hangs(tool, place):
 
 def case_policy(tool, place):
     with served([plain("other", "1"), plain("src-a", "1"), source("src-needs", "0", requires=["setuptools", "banned"]), source("src-deep", "0", requires=["src-a"]),
-                 wheel("banned", "1.0", {"banned.py": ""}), *TOOLS]) as port:
-        c = Case(tool, port, place, ALLOW % 'rule { id = "ban", match = { name = "banned" }, deny = "it is banned" },')
+                 wheel("banned", "1.0", {"banned.py": ""}), {**plain("src-young"), "time": "2099-01-01T00:00:00Z"}, *TOOLS]) as port:
+        c = Case(tool, port, place, ALLOW % ('rule { id = "ban", match = { name = "banned" }, deny = "it is banned" },'
+                                             'rule { id = "cooldown", when = function(p) return p.name == "src-young" and p.age_days < 7 end, deny = "too young" },'))
         failed("policy does not let it be built", c.run(["other==1.0"], "0"), "package_unavailable", "no_wheel", "policy lets nothing be built", "other")
         outcome = c.run(["src-needs==1.0"], "0")
         reason = outcome.get("reason", {})
         check("what it needs is denied", (reason.get("code"), reason.get("detail", {}).get("rule"), reason.get("detail", {}).get("item")) == ("package_denied", "ban", "banned") and
               outcome.get("started") == "no" and "src-needs 1.0" in reason.get("message", ""), outcome)
         failed("what is needed for a build is not built itself", c.run(["src-deep==1.0"], "0"), "package_unavailable", "no_wheel", "what is needed for a build is not built itself")
+        outcome = c.run(["src-young>=0"], "0")
+        check("it is judged before it is built", (outcome["reason"]["code"], outcome["reason"]["detail"].get("rule")) == ("package_denied", "cooldown") and
+              not any(r.get("build_for") for r in c.records()[-2:]), outcome)
         strict = ALLOW.replace('idempotency = { default = "none" }', 'idempotency = { default = "require_key" }') % ""
         keyed = Case(tool, port, os.path.join(place, "keyed"), strict)
         ok("a key counts for the build too", keyed.run(["src-a==1.0"], "import src_a; print(src_a.V)", idempotency_key="k1"), "1\n")
@@ -307,7 +311,7 @@ def case_versions(tool, place):
 def case_real(tool, place):
     """setuptools as it is."""
     folder = os.path.join(place, "wheels")
-    p = subprocess.run([harness.PYTHON, "-m", "pip", "download", "-q", "--no-deps", "--only-binary", ":all:", "--retries", "1", "-d", folder, "setuptools", "wheel"],
+    p = subprocess.run([harness.PYTHON, "-m", "pip", "download", "-q", "--only-binary", ":all:", "--retries", "1", "-d", folder, "setuptools", "wheel"],
                        capture_output=True, check=False, timeout=120)
     if p.returncode:
         print("skipped: pip cannot fetch setuptools here")
