@@ -186,6 +186,25 @@ static enum rv_step refuse_denied(struct rv_run *run, json_t *facts, json_t *ver
         return rv__record_decision(run, &err) < 0 ? rv__run_fail(run, 503, "the audit log cannot be written", err.message) : step;
 }
 
+/*
+ * It is not to be built: for want of leave, which is as if there were no source; or it would be found again, with what policy
+ * obliges to. A fact that nobody tells may be told later.
+ */
+static enum rv_step refuse_verdict(struct rv_run *run, json_t *facts, json_t *verdict, const struct rv_policy_notes *notes)
+{
+        struct rv_package_failure *f = &run->packages.work.failure;
+        size_t n = strlen(f->message);
+        int r = notes->lacking ? 0 : rv__packages_find_again(run, verdict);
+
+        if (r)
+                return r < 0 ? fail_for_memory(run) : RV_STEP_RESOLVE;
+        if (notes->lacking) {
+                f->is_retryable = true;
+                snprintf(f->message + n, sizeof(f->message) - n, "; policy reads %s of it, which the registry does not tell", notes->lacking);
+        }
+        return notes->lacking || rv_policy_verdict_is_of_obligations(verdict) ? rv__packages_refuse(run, f, RV_PHASE_RESOLVE) : refuse_denied(run, facts, verdict);
+}
+
 enum rv_step rv__build_consider(struct rv_run *run)
 {
         struct rv_run_packages *p = &run->packages;
@@ -197,11 +216,8 @@ enum rv_step rv__build_consider(struct rv_run *run)
                 r = rv_policy_decide_noting(run->input.bundle, facts, &notes, &verdict);
         if (r < 0 || !verdict)
                 return fail_for_memory(run);
-        p->work.failure.is_retryable = notes.lacking != NULL;
-        if (!rv_policy_verdict_is_allow(verdict) && (notes.lacking || rv_policy_verdict_is_of_obligations(verdict)))
-                return rv__packages_refuse(run, &p->work.failure, RV_PHASE_RESOLVE);
         if (!rv_policy_verdict_is_allow(verdict))
-                return refuse_denied(run, facts, verdict);
+                return refuse_verdict(run, facts, verdict, &notes);
         if (json_array_size(p->build.built) >= RV_SOURCE_BUILDS_MAX)
                 return refuse(run, "as many others were built for this run as may be");
         rv__packages_say(run, "fetching the source of %s %s", name_of(run), version_of(run));

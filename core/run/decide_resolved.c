@@ -49,10 +49,10 @@ static enum rv_step refuse_lacking(struct rv_run *run, const struct rv_policy_no
 }
 
 /* Does policy demand what was not asked of the resolver yet? Then it is asked for now. */
-static int join_obligations(struct rv_run *run, bool *ret_is_new)
+static int join_obligations(struct rv_run *run, const json_t *verdict, bool *ret_is_new)
 {
         _cleanup_(rv_json_unrefp) json_t *more = NULL;
-        int r = rv_policy_obligations(run->verdict, &more);
+        int r = rv_policy_obligations(verdict, &more);
 
         return r < 0 ? rv_trace(r) : rv_trace(rv_policy_obligations_join(run->packages.obligations, more, ret_is_new));
 }
@@ -64,15 +64,14 @@ static bool is_late(const struct rv_run *run, uint64_t start_us)
         return rv_clock_us(CLOCK_THREAD_CPUTIME_ID) - start_us > budget_us;
 }
 
-/* 1: it is to be looked for again; 0: the verdict stands; -errno. */
-static int is_to_be_found_again(struct rv_run *run)
+int rv__packages_find_again(struct rv_run *run, const json_t *verdict)
 {
         bool is_new = false;
         int r;
 
-        if (!rv_policy_verdict_is_of_obligations(run->verdict) || run->input.lock)
+        if (!rv_policy_verdict_is_of_obligations(verdict) || run->input.lock)
                 return 0;
-        r = join_obligations(run, &is_new);
+        r = join_obligations(run, verdict, &is_new);
         if (r < 0 || !is_new || ++run->packages.n_rounds >= ROUNDS_MAX)
                 return rv_trace(r);
         rv__packages_forget(run);
@@ -81,7 +80,7 @@ static int is_to_be_found_again(struct rv_run *run)
 
 static enum rv_step judge(struct rv_run *run, const struct rv_policy_notes *notes, uint64_t start_us)
 {
-        int r = is_to_be_found_again(run);
+        int r = rv__packages_find_again(run, run->verdict);
 
         if (r < 0)
                 return rv__run_fail(run, 500, "out of memory", "reeve ran out of memory while it judged packages");

@@ -147,3 +147,5 @@ enum rv_step rv__resolve_start_job(struct rv_run *run);
 enum rv_step rv__resolve_learn(struct rv_run *run);
 /** rv__resolve_take_learned() - that was found out. Context: as before. Ownership: borrows. Return: what comes next */
 enum rv_step rv__resolve_take_learned(struct rv_run *run);
+/** rv__packages_find_again() - does a verdict oblige to what was not asked of the package manager yet? Then what was found is forgotten. Context: loop thread. Ownership: borrows. Return: 1 back to the phase `resolve`; 0 the verdict stands; -ENOMEM */
+int rv__packages_find_again(struct rv_run *run, const json_t *verdict);
