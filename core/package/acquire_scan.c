@@ -79,7 +79,8 @@ static int mismatch(struct rv_package_failure *f, const json_t *package, const c
 }
 
 /* The facts are its source's; code of the package's own ran, as an install script's would. */
-static int compare_built(const struct rv_acquire *in, const json_t *package, struct rv_artifact *a, struct rv_package_failure *f)
+static int compare_built(
+        const struct rv_acquire *in, const json_t *package, struct rv_artifact *a, struct rv_package_failure *f)
 {
         const json_t *built = rv__acquire_find_built(in, package), *published = json_object_get(built, "published_at");
 

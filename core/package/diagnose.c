@@ -151,7 +151,8 @@ static void take_probe(const struct rv__probe *p, const struct rv_fetch_item *it
         else if (item->answer.code == RV_FETCH_REDIRECT_REFUSED)
                 rv__find(f, RV_PACKAGE_CAUSE_REFUSED, p->package, "%.120s of %.80s lies outside of the registry: %.200s", p->file, p->package, text);
         /* Some servers do not take HEAD: what else they answer says nothing. */
-        if (f->cause == RV_PACKAGE_CAUSE_REFUSED && (item->answer.code == RV_FETCH_REFUSED_ADDRESS || item->answer.code == RV_FETCH_REDIRECT_REFUSED))
+        if (f->cause == RV_PACKAGE_CAUSE_REFUSED &&
+                (item->answer.code == RV_FETCH_REFUSED_ADDRESS || item->answer.code == RV_FETCH_REDIRECT_REFUSED))
                 f->is_ours = true;
 }
 
@@ -212,7 +213,8 @@ static int look_at_packages(const struct rv_package_trouble *t, const struct lis
                         rv__diagnose_page(page, f);
                 if (r < 0)
                         return rv_error_set(err, rv_trace(r), "out of memory while looking for what is wrong with %.80s", l->demands[i].name);
-                if (version && !rv__is_built(t, l->demands[i].name, version) && n < RV__PROBES_MAX && t->source->registry->language == RV_LANGUAGE_PYTHON) {
+                if (version && !rv__is_built(t, l->demands[i].name, version) && n < RV__PROBES_MAX &&
+                        t->source->registry->language == RV_LANGUAGE_PYTHON) {
                         rv__version_fault(t, page, version, l->demands[i].is_pinned, &file);
                         probes[n++] = (struct rv__probe){ l->demands[i].name, version, rv_json_get_string(file, "file", ""), rv_json_get_string(file, "url", NULL),
                                 rv_json_get_string(file, "sha256", NULL), page };

@@ -267,7 +267,9 @@ static void tell_fault(
 static void find_source(const struct look *l, struct rv__finding *f)
 {
         for (size_t i = l->n; i-- > 0 && l->t->ret_source && !f->source;) {
-                const json_t *file = l->is_in[i] ? rv__version_source(l->t, l->page, l->versions[i], l->demand->is_pinned) : NULL;
+                const json_t *file = l->is_in[i]
+                        ? rv__version_source(l->t, l->page, l->versions[i], l->demand->is_pinned)
+                        : NULL;
 
                 if (file)
                         f->source = json_pack("{s:s, s:s, s:O, s:O, s:O*, s:O*, s:O*, s:b, s:O}", "name", l->demand->name, "version", l->versions[i], "file",

@@ -101,4 +101,5 @@ enum rv__fault rv__version_fault(const struct rv_package_trouble *t, const json_
 /** rv__is_built() - was it, this version? Context: any. Ownership: borrows. Return: as named */
 bool rv__is_built(const struct rv_package_trouble *t, const char *name, const char *version);
 /** rv__version_source() - the file that a version could be built from, as rv__version_fault() judges files. Context: any. Ownership: borrowed from @page. Return: it, or NULL */
-const json_t *rv__version_source(const struct rv_package_trouble *t, const json_t *page, const char *version, bool is_pinned);
+const json_t *rv__version_source(
+        const struct rv_package_trouble *t, const json_t *page, const char *version, bool is_pinned);

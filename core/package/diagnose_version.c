@@ -48,7 +48,8 @@ static bool is_archive(const char *file)
         return (n > 7 && strcmp(file + n - 7, ".tar.gz") == 0) || (n > 4 && strcmp(file + n - 4, ".zip") == 0);
 }
 
-const json_t *rv__version_source(const struct rv_package_trouble *t, const json_t *page, const char *version, bool is_pinned)
+const json_t *rv__version_source(
+        const struct rv_package_trouble *t, const json_t *page, const char *version, bool is_pinned)
 {
         const json_t *entry = json_object_get(json_object_get(page, "versions"), version), *file, *found = NULL;
         const char *name = rv_json_get_string(page, "name", "");

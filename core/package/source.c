@@ -137,7 +137,8 @@ int rv_source_read_requires(
         return r < 0 ? rv_trace(r) : r;
 }
 
-static int refuse_wheel(const json_t *source, const char *cause, const char *file, const char *why, struct rv_package_failure *f)
+static int refuse_wheel(
+        const json_t *source, const char *cause, const char *file, const char *why, struct rv_package_failure *f)
 {
         char quote[RV_FAULT_QUOTE_SIZE];
 
@@ -191,7 +192,8 @@ int rv_source_check_wheel(const struct rv_acquire *in, const json_t *source, con
                 return rv_raise(-ENOMEM);
         r = rv_write_file_at(in->dir_fd, BUILT_FILE, wheel->data, wheel->bytes, 0644, false);
         if (r == 0)
-                r = rv_unpack_scan(in->unpack_fd, in->dir_fd, job, in->source.stop, in->source.deadline_us, &result, err);
+                r = rv_unpack_scan(
+                        in->unpack_fd, in->dir_fd, job, in->source.stop, in->source.deadline_us, &result, err);
         (void)unlinkat(in->dir_fd, BUILT_FILE, 0);
         if (r < 0)
                 return rv_trace(r);

@@ -7,9 +7,6 @@
 #include "package/drivers.h"
 #include "package/lock.h"
 #include "package/source.h"
-#include "policy/decide.h"
-#include "policy/facts.h"
-#include "policy/obligations.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -92,7 +89,8 @@ int rv__build_facts(struct rv_run *run)
         if (!facts || json_object_set(facts, "packages", json_object_get(run->facts, "packages")) < 0)
                 return rv_raise(-ENOMEM);
         for (size_t i = 0; i < RV_N_ELEMENTS(own); i++)
-                if (json_object_set(json_object_get(facts, own[i][0]), own[i][1], json_object_get(json_object_get(run->facts, own[i][0]), own[i][1])) < 0)
+                if (json_object_set(json_object_get(facts, own[i][0]), own[i][1],
+                            json_object_get(json_object_get(run->facts, own[i][0]), own[i][1])) < 0)
                         return rv_raise(-ENOMEM);
         json_decref(run->facts);
         run->facts = rv_take(&facts);
@@ -101,7 +99,8 @@ int rv__build_facts(struct rv_run *run)
 
 uint32_t rv__build_timeout(const struct rv_run *run)
 {
-        return run->input.build_for ? RV_MIN(run->request->timeout_s, left_s(run->input.build_for)) : run->request->timeout_s;
+        return run->input.build_for ? RV_MIN(run->request->timeout_s, left_s(run->input.build_for))
+                                    : run->request->timeout_s;
 }
 
 bool rv__build_has_all(const struct rv_run *run, const json_t *lock)
@@ -146,85 +145,6 @@ json_t *rv__build_wheels(const struct rv_run *run)
         return list;
 }
 
-/* ---- May it be built? ---- */
-
-static const struct rv_package *find_asked(const struct rv_run *run, const char *name)
-{
-        for (size_t i = 0; i < run->request->n_packages; i++)
-                if (strcmp(run->request->packages[i].name, name) == 0)
-                        return &run->request->packages[i];
-        return NULL;
-}
-
-/* As policy would judge it in the lock, of what is known before: the artifact is the source archive. */
-static json_t *make_lock(const struct rv_run *run)
-{
-        const json_t *source = run->packages.work.source, *sha256 = json_object_get(source, "sha256");
-        const struct rv_package *asked = find_asked(run, name_of(run));
-
-        return json_pack("{s:s, s:[{s:O, s:O, s:s, s:s, s:b, s:s, s:[], s:O, s:b, s:b, s:O*, s:O*, s:o*, s:[O]}]}", "language", "python", "packages", "name",
-                         json_object_get(source, "name"), "version", json_object_get(source, "version"), "kind", "built", "license", "", "direct", asked != NULL,
-                         "requested", asked ? asked->requested : "", "extras", "yanked", json_object_get(source, "yanked"), "install_script", 1, "registry_hash", 0,
-                         "published_at", json_object_get(source, "published_at"), "size_bytes", json_object_get(source, "size_bytes"), "hash",
-                         sha256 ? json_sprintf("sha256:%s", json_string_value(sha256)) : NULL, "path", json_object_get(source, "name"));
-}
-
-/* Denied by a rule, and not for want of leave to be built. */
-static enum rv_step refuse_denied(struct rv_run *run, json_t *facts, json_t *verdict)
-{
-        struct rv_error err = { 0 };
-        enum rv_step step;
-
-        if (!run->packages.requested_facts)
-                run->packages.requested_facts = json_incref(run->facts);
-        json_decref(run->facts);
-        json_decref(run->verdict);
-        run->facts = json_incref(facts);
-        run->verdict = json_incref(verdict);
-        step = rv__run_refuse_by_policy(run);
-        rv__run_judge_shadow(run);
-        return rv__record_decision(run, &err) < 0 ? rv__run_fail(run, 503, "the audit log cannot be written", err.message) : step;
-}
-
-/*
- * It is not to be built: for want of leave, which is as if there were no source; or it would be found again, with what policy
- * obliges to. A fact that nobody tells may be told later.
- */
-static enum rv_step refuse_verdict(struct rv_run *run, json_t *facts, json_t *verdict, const struct rv_policy_notes *notes)
-{
-        struct rv_package_failure *f = &run->packages.work.failure;
-        size_t n = strlen(f->message);
-        int r = notes->lacking ? 0 : rv__packages_find_again(run, verdict);
-
-        if (r)
-                return r < 0 ? fail_for_memory(run) : RV_STEP_RESOLVE;
-        if (notes->lacking) {
-                f->is_retryable = true;
-                snprintf(f->message + n, sizeof(f->message) - n, "; policy reads %s of it, which the registry does not tell", notes->lacking);
-        }
-        return notes->lacking || rv_policy_verdict_is_of_obligations(verdict) ? rv__packages_refuse(run, f, RV_PHASE_RESOLVE) : refuse_denied(run, facts, verdict);
-}
-
-enum rv_step rv__build_consider(struct rv_run *run)
-{
-        struct rv_run_packages *p = &run->packages;
-        _cleanup_(rv_json_unrefp) json_t *lock = make_lock(run), *facts = NULL, *verdict = NULL;
-        struct rv_policy_notes notes = { 0 };
-        int r = lock ? rv_facts_resolve(p->requested_facts ? p->requested_facts : run->facts, lock, (int64_t)(rv_now_us() / 1000000), &facts) : rv_raise(-ENOMEM);
-
-        if (r == 0)
-                r = rv_policy_decide_noting(run->input.bundle, facts, &notes, &verdict);
-        if (r < 0 || !verdict)
-                return fail_for_memory(run);
-        if (!rv_policy_verdict_is_allow(verdict))
-                return refuse_verdict(run, facts, verdict, &notes);
-        if (json_array_size(p->build.built) >= RV_SOURCE_BUILDS_MAX)
-                return refuse(run, "as many others were built for this run as may be");
-        rv__packages_say(run, "fetching the source of %s %s", name_of(run), version_of(run));
-        p->work.what = RV_WORK_SOURCE;
-        return rv__packages_work(run);
-}
-
 /* ---- What the build needs ---- */
 
 static int make_input(struct rv_run *run, const char *what, struct rv_buf *ret)
@@ -256,8 +176,12 @@ static enum rv_step ask(struct rv_run *run)
         struct rv_run_build *b = &run->packages.build;
         const struct rv_driver *driver = rv_driver_get(RV_DRIVER_BUILD, RV_LANGUAGE_PYTHON);
         _cleanup_(rv_buf_fini) struct rv_buf input = { 0 };
-        struct rv_job_spec spec = { .language = RV_LANGUAGE_PYTHON, .network_mode = RV_NETWORK_NONE, .source = driver->text, .source_bytes = driver->size,
-                .memory_mib = ASK_MEMORY_MIB, .sink = { put_answer, &run->packages.text, false } };
+        struct rv_job_spec spec = { .language = RV_LANGUAGE_PYTHON,
+                .network_mode = RV_NETWORK_NONE,
+                .source = driver->text,
+                .source_bytes = driver->size,
+                .memory_mib = ASK_MEMORY_MIB,
+                .sink = { put_answer, &run->packages.text, false } };
 
         rv__build_fini(run);
         b->requires = json_array();
@@ -318,10 +242,21 @@ static json_t *make_request(struct rv_run *run)
 static enum rv_step start(struct rv_run *run)
 {
         struct rv_run_build *b = &run->packages.build;
-        struct rv_run_input input = { .tenant = run->tenant->name, .bundle = run->input.bundle, .bundle_error = run->input.bundle_error,
-                .shadow = run->input.shadow, .shadow_error = run->input.shadow_error, .backend = run->input.backend, .principal = run->input.principal,
-                .request_id = run->input.request_id, .trace_id = run->input.trace_id, .build_for = run, .ctx = run, .output = on_output,
-                .progress = on_progress, .answered = on_answered, .released = on_released };
+        struct rv_run_input input = { .tenant = run->tenant->name,
+                .bundle = run->input.bundle,
+                .bundle_error = run->input.bundle_error,
+                .shadow = run->input.shadow,
+                .shadow_error = run->input.shadow_error,
+                .backend = run->input.backend,
+                .principal = run->input.principal,
+                .request_id = run->input.request_id,
+                .trace_id = run->input.trace_id,
+                .build_for = run,
+                .ctx = run,
+                .output = on_output,
+                .progress = on_progress,
+                .answered = on_answered,
+                .released = on_released };
 
         b->n_rounds++;
         json_decref(b->request);

@@ -34,8 +34,9 @@ static bool is_wanted(struct rv_run *run)
 {
         const struct rv_run_packages *p = &run->packages;
 
-        return run->request && !run->input.build_for && run->request->language == RV_LANGUAGE_PYTHON && p->report && run->backend &&
-                !run->evidence.stop && !run->is_refused && !rv_store_layer_is_compiled(run->core->store, p->digest);
+        return run->request && !run->input.build_for && run->request->language == RV_LANGUAGE_PYTHON && p->report &&
+                run->backend && !run->evidence.stop && !run->is_refused &&
+                !rv_store_layer_is_compiled(run->core->store, p->digest);
 }
 
 static enum rv_step start(struct rv_run *run)

@@ -169,7 +169,8 @@ static int find_pages(struct rv_packages_work *w)
 
         for (size_t i = 0; names && i < w->n_packages; i++)
                 names[i] = w->packages[i].name;
-        return names ? rv_trace(rv_metadata_get(&w->in.source, names, w->n_packages, &w->pages, &w->err)) : rv_raise(-ENOMEM);
+        return names ? rv_trace(rv_metadata_get(&w->in.source, names, w->n_packages, &w->pages, &w->err))
+                     : rv_raise(-ENOMEM);
 }
 
 /* Versions younger than the cutoff, of packages of the new lock that are. */
@@ -203,9 +204,19 @@ static int find_young(struct rv_packages_work *w)
 /* Why there are none. */
 static void explain(struct rv_packages_work *w)
 {
-        struct rv_package_trouble t = { .source = &w->in.source, .packages = w->packages, .n_packages = w->n_packages, .closure = w->closure,
-                .obligations = w->obligations, .cutoff_s = w->cutoff_s, .dir_fd = w->in.dir_fd, .unpack_fd = w->in.unpack_fd, .contacts = w->contacts,
-                .denials = w->denials, .built = w->in.built, .ret_source = w->is_for_build ? NULL : &w->source, .is_for_build = w->is_for_build };
+        struct rv_package_trouble t = { .source = &w->in.source,
+                .packages = w->packages,
+                .n_packages = w->n_packages,
+                .closure = w->closure,
+                .obligations = w->obligations,
+                .cutoff_s = w->cutoff_s,
+                .dir_fd = w->in.dir_fd,
+                .unpack_fd = w->in.unpack_fd,
+                .contacts = w->contacts,
+                .denials = w->denials,
+                .built = w->in.built,
+                .ret_source = w->is_for_build ? NULL : &w->source,
+                .is_for_build = w->is_for_build };
 
         json_decref(w->source);
         w->source = NULL;
@@ -281,7 +292,8 @@ static void guess(void *arg)
         (void)uname(&host);
         rv_runtime_release(rv_config_runtime(run->core->config, run->tenant->runtime), release);
         snprintf(tag, sizeof(tag), "cp%.1s%s-linux_%.32s", release, release[0] ? release + 2 : "", host.machine);
-        rv_prefetch(&p->guess.source, p->guess.unpack_fd, p->guess.dir_fd, run->request->packages, run->request->n_packages, release[0] ? tag : NULL, &p->prefetched);
+        rv_prefetch(&p->guess.source, p->guess.unpack_fd, p->guess.dir_fd, run->request->packages,
+                run->request->n_packages, release[0] ? tag : NULL, &p->prefetched);
 }
 
 static void on_guessed(void *arg)

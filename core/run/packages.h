@@ -38,7 +38,14 @@ enum rv_packages_step {
 /* For the thread, and from it. */
 struct rv_packages_work {
         struct rv_acquire in;
-        enum { RV_WORK_LEARN, RV_WORK_NEW_LOCK, RV_WORK_EXPLAIN, RV_WORK_HELD_LOCK, RV_WORK_SOURCE, RV_WORK_BUILT } what;
+        enum {
+                RV_WORK_LEARN,
+                RV_WORK_NEW_LOCK,
+                RV_WORK_EXPLAIN,
+                RV_WORK_HELD_LOCK,
+                RV_WORK_SOURCE,
+                RV_WORK_BUILT
+        } what;
         json_t *pages;                   /* out of LEARN: the registry's, of what was asked for */
         json_t *closure;                 /* in */
         json_t *denials, *contacts;      /* in of EXPLAIN: what the gate saw */

@@ -51,7 +51,8 @@ static int put(struct rv_store *store, const char *name, const void *data, size_
         return rv_trace(r);
 }
 
-int rv_store_built_keep(struct rv_store *store, const void *data, size_t n, char ret_sha256[RV_SHA256_HEX_SIZE], struct rv_error *err)
+int rv_store_built_keep(
+        struct rv_store *store, const void *data, size_t n, char ret_sha256[RV_SHA256_HEX_SIZE], struct rv_error *err)
 {
         char name[NAME_SIZE], sha256[RV_SHA256_HEX_SIZE];
         int r;
@@ -75,7 +76,8 @@ static bool is_named(const struct rv_store *store, const struct rv_store_list *l
 
                 snprintf(name, sizeof(name), "%s.json", list->locks[i].key);
                 /* One that cannot be read may name it; one that is gone does not. */
-                if (rv_read_file_at(store->locks_fd, name, RV_STORE_HELD_MAX, &text) == 0 && text.size && strstr(text.data, sha256))
+                if (rv_read_file_at(store->locks_fd, name, RV_STORE_HELD_MAX, &text) == 0 && text.size &&
+                        strstr(text.data, sha256))
                         return true;
         }
         return false;

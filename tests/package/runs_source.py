@@ -12,10 +12,12 @@ import io
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 import zipfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -131,17 +133,26 @@ class Case:
             del self.config["phases"]
         self.port = port
 
-    def run(self, packages, program, **members):
+    def run(self, packages, program, stop_when=None, **members):
         path = os.path.join(self.place, "reeve.yaml")
         with open(path, "w", encoding="ascii") as f:
             json.dump(self.config, f)
         request = {"language": "python", "source": program, "packages": packages, "timeout_s": 60, **members}
-        p = subprocess.run([REEVE, "run", "--config", path, "--json", "--request", "-"], input=json.dumps(request).encode(), capture_output=True,
-                           timeout=300, check=False, env={"PATH": "/usr/bin:/bin", "LEAKED": "secret-of-the-host"})
+        with subprocess.Popen([REEVE, "run", "--config", path, "--json", "--request", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              env={"PATH": "/usr/bin:/bin", "LEAKED": "secret-of-the-host"}) as p:
+            p.stdin.write(json.dumps(request).encode())
+            p.stdin.close()
+            p.stdin = None
+            while stop_when and p.poll() is None and not stop_when():
+                time.sleep(0.1)
+            if stop_when:
+                time.sleep(0.5)
+                p.send_signal(signal.SIGINT)
+            out, err = p.communicate(timeout=300)
         try:
-            return json.loads(p.stdout)
+            return json.loads(out)
         except ValueError:
-            return {"stdout": p.stdout.decode(errors="replace")[-500:], "stderr": p.stderr.decode(errors="replace")[-2000:], "exit": p.returncode}
+            return {"stdout": out.decode(errors="replace")[-500:], "stderr": err.decode(errors="replace")[-2000:], "exit": p.returncode}
 
     def records(self):
         out = []
@@ -149,7 +160,7 @@ class Case:
             for name in sorted(files):
                 if name.endswith(".jsonl"):
                     with open(os.path.join(folder, name), encoding="utf-8") as f:
-                        out += [json.loads(line) for line in f]
+                        out += [json.loads(line) for line in f if line.endswith("\n")]
         return out
 
     def built(self):
@@ -267,8 +278,13 @@ def case_failures(tool, place):
 
 def case_hangs(tool, place):
     with served([source("src-hang", "import time\ntime.sleep(1000)")]) as port:
-        c = Case(tool, port, place, phases={"resolve": "15s"})
+        c = Case(tool, port, place, phases={"resolve": "8s"})
         failed("it takes too long", c.run(["src-hang==1.0"], "0"), "package_install_failed", "build_failed", "src-hang 1.0 could not be built", "src-hang")
+        c = Case(tool, port, os.path.join(place, "stopped"))
+        begun = time.monotonic()
+        outcome = c.run(["src-hang==1.0"], "0", stop_when=lambda: any(r.get("build_for") and r["kind"] == "decision" for r in c.records()))
+        check("it is ended with the run", outcome.get("reason", {}).get("code") == "cancelled" and outcome.get("started") == "no" and time.monotonic() - begun < 20, outcome)
+        check("and both have an outcome", sorted(r["code"] for r in c.records() if r["kind"] == "outcome") == ["cancelled", "cancelled"], c.records()[-2:])
 
 
 def case_policy(tool, place):
@@ -293,7 +309,7 @@ def case_policy(tool, place):
 def case_versions(tool, place):
     """The newest that the constraints, the cutoff and the pin allow; never one where there is a wheel that will do."""
     packages = [plain("src-v", "1", "1.0"), {**plain("src-v", "2", "2.0"), "time": "2024-06-01T00:00:00Z"}, {**plain("src-v", "3", "3.0"), "time": "2099-01-01T00:00:00Z"},
-                wheel("src-w", "1.0", {"src_w.py": "V = 1\n"}), plain("src-w", "2", "2.0"), {**plain("src-y", "1", "1.0"), "yanked": "broken"}, plain("src-y", "0", "0.9"),
+                wheel("top", "1.0", {"top.py": ""}, requires=["src-v"]), wheel("src-w", "1.0", {"src_w.py": "V = 1\n"}), plain("src-w", "2", "2.0"), {**plain("src-y", "1", "1.0"), "yanked": "broken"}, plain("src-y", "0", "0.9"),
                 {**plain("src-p", "1", "2.0"), "python": ">=3.99"}, plain("src-p", "5", "1.0"), wheel("src-q", "1.0", {}, python=">=3.99"), plain("src-q", "6", "1.0")]
     young = ALLOW % 'rule { id = "old", match = { name = "src-v" }, allow = true, allow_source_build = true, newest_published = "P7D" },'
     with served(packages) as port:
@@ -305,6 +321,10 @@ def case_versions(tool, place):
         ok("yanked ones are not taken", c.run(["src-y>=0"], "import src_y; print(src_y.V)"), "0\n")
         ok("for this Python", c.run(["src-p>=0"], "import src_p; print(src_p.V)"), "5\n")
         ok("where the wheel is for another Python", c.run(["src-q==1.0"], "import src_q; print(src_q.V)"), "6\n")
+        asked = "import src_v; print(src_v.V)"
+        ok("what another needs is old enough too", Case(tool, port, os.path.join(place, "needed"), young).run(["top==1.0"], asked), "2\n")
+        pinned = Case(tool, port, os.path.join(place, "pinned"), young.replace('newest_published = "P7D"', 'pin = "1.0"'))
+        ok("what another needs is the one that policy pins", pinned.run(["top==1.0"], asked), "1\n")
         ok("old enough", Case(tool, port, os.path.join(place, "young"), young).run(["src-v>=0"], "import src_v; print(src_v.V)"), "2\n")
 
 
@@ -341,7 +361,9 @@ def main():
                 with tempfile.TemporaryDirectory(prefix="reeve-source-") as place:
                     os.chmod(place, 0o755)
                     before = len(harness.failures)
+                    began = time.monotonic()
                     case(tool, place)
+                    print(f"{name[5:]} with {tool}: {time.monotonic() - began:.1f} s", flush=True)
                     if len(harness.failures) > before:
                         print(f"  … {name[5:]}, with {tool}")
     return harness.end("packages from source")

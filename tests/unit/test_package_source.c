@@ -32,7 +32,8 @@ static void requires_are_joined_and_sorted(void **state)
 
 static void requires_that_are_none_are_refused(void **state)
 {
-        static const char *const bad[] = { "\"x @ https://registry.example/x.whl\"", "\"../x\"", "\"x\"", "7", "\"x>=1; python_version>'3'\"", "\"--index-url=x\"" };
+        static const char *const bad[] = { "\"x @ https://registry.example/x.whl\"", "\"../x\"", "\"x\"", "7",
+                "\"x>=1; python_version>'3'\"", "\"--index-url=x\"" };
         json_t *source = make_source();
 
         (void)state;
@@ -76,7 +77,8 @@ static void other_answers_have_no_requires(void **state)
 
         (void)state;
         for (size_t i = 0; i < RV_N_ELEMENTS(other); i++)
-                assert_int_equal(rv_source_read_requires(other[i], strlen(other[i]), source, into, &f), RV_SOURCE_E_OTHER);
+                assert_int_equal(
+                        rv_source_read_requires(other[i], strlen(other[i]), source, into, &f), RV_SOURCE_E_OTHER);
         json_decref(into);
         json_decref(source);
 }
@@ -124,7 +126,8 @@ static void other_wheels_are_refused(void **state)
                 struct rv_source_wheel wheel;
 
                 rv_buf_printf(&text, "{\"file\":\"%s\",\"bytes\":%s}\nPK\n.", bad[i].file, bad[i].bytes);
-                assert_int_equal(rv_source_read_wheel(text.data, text.size, source, TAG, &wheel, &f), RV_ACQUIRE_E_FAILED);
+                assert_int_equal(
+                        rv_source_read_wheel(text.data, text.size, source, TAG, &wheel, &f), RV_ACQUIRE_E_FAILED);
                 assert_string_equal(f.cause, bad[i].cause);
                 assert_string_equal(f.code, RV_PACKAGE_INSTALL_FAILED);
         }
