@@ -119,6 +119,23 @@ static void list_hints(const struct rv_package_trouble *t, struct list *l)
                         };
 }
 
+/* What policy pins that was not asked for, and that the tool's words need not name. */
+static void list_pins(const struct rv_package_trouble *t, struct list *l)
+{
+        const char *name;
+        json_t *pin;
+        size_t i;
+
+        json_object_foreach(json_object_get(t->obligations, "pins"), name, pin) {
+                for (i = 0; i < t->n_packages && strcmp(t->packages[i].name, name) != 0; i++)
+                        ;
+                if (i == t->n_packages && l->n < DEMANDS_MAX && json_is_string(pin))
+                        l->demands[l->n++] = (struct rv__demand){
+                                .name = name, .pin = json_string_value(pin), .is_hint = true
+                        };
+        }
+}
+
 static int get_pages(const struct rv_package_trouble *t, const struct list *l, json_t **ret, struct rv_error *err)
 {
         struct rv_metadata_source now = *t->source;
@@ -298,6 +315,7 @@ int rv_package_diagnose(const struct rv_package_trouble *t, struct rv_package_fa
                 return rv_error_set(err, rv_raise(l ? -EINVAL : -ENOMEM), "there is nothing to look for, or no memory for it");
         list_demands(t, l);
         list_hints(t, l);
+        list_pins(t, l);
         r = get_pages(t, l, &pages, err);
         if (r < 0)
                 return rv_trace(r);

@@ -4,10 +4,10 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "base/fd.h"
 #include "base/hash.h"
@@ -62,7 +62,9 @@ static void make_old(void **state, const char *sha256)
         char path[200];
 
         snprintf(path, sizeof(path), "packages/built/%s.whl", sha256);
-        assert_int_equal(utimensat(AT_FDCWD, tmp_path(state, path), (struct timespec[2]){ { .tv_sec = 1 }, { .tv_sec = 1 } }, 0), 0);
+        assert_int_equal(
+                utimensat(AT_FDCWD, tmp_path(state, path), (struct timespec[2]){ { .tv_sec = 1 }, { .tv_sec = 1 } }, 0),
+                0);
 }
 
 static int cannot_remove(void *ctx, const char *digest, struct rv_error *err)
@@ -74,7 +76,11 @@ static int cannot_remove(void *ctx, const char *digest, struct rv_error *err)
 
 static void prune(struct rv_store *store, uint64_t older_us, bool is_dry)
 {
-        struct rv_store_prune p = { .now_us = (uint64_t)time(NULL) * 1000000 + DAY_US, .older_us = older_us, .max_bytes = UINT64_MAX, .is_dry = is_dry, .remove = cannot_remove };
+        struct rv_store_prune p = { .now_us = (uint64_t)time(NULL) * 1000000 + DAY_US,
+                .older_us = older_us,
+                .max_bytes = UINT64_MAX,
+                .is_dry = is_dry,
+                .remove = cannot_remove };
         struct rv_store_pruned pruned;
 
         assert_int_equal(rv_store_prune(store, &p, &pruned, NULL), 0);
