@@ -89,7 +89,8 @@ static int add(const struct rv_acquire *in, const json_t *package, size_t index,
 }
 
 /* What came in place of an artifact, told of the registry. */
-int rv__acquire_explain(const struct rv_fetch_item *item, const json_t *package, size_t most, struct rv_package_failure *f)
+int rv__acquire_explain(
+        const struct rv_fetch_item *item, const json_t *package, size_t most, struct rv_package_failure *f)
 {
         const char *name = rv_json_get_string(package, "name", ""), *version = rv_json_get_string(package, "version", "");
         const struct rv_fetch_answer *a = &item->answer;
@@ -130,7 +131,8 @@ static int send(const struct rv_acquire *in, const json_t *packages, struct rv_a
         for (size_t i = 0; i < b->n; i++) {
                 if (b->items[i].answer.code != RV_FETCH_OK || b->items[i].answer.status < 200 ||
                         b->items[i].answer.status > 299)
-                        return rv__acquire_explain(&b->items[i], json_array_get(packages, b->index[i]), ARTIFACT_BYTES_MAX, f);
+                        return rv__acquire_explain(
+                                &b->items[i], json_array_get(packages, b->index[i]), ARTIFACT_BYTES_MAX, f);
                 artifacts[b->index[i]].is_there = true;
         }
         return 0;

@@ -28,7 +28,8 @@ static int compare(int dir_fd, const char *name, const char *told, bool *ret_is_
         return 0;
 }
 
-static void take_hash(const struct rv_package_trouble *t, const struct rv__probe *p, const char *name, struct rv__finding *f)
+static void take_hash(
+        const struct rv_package_trouble *t, const struct rv__probe *p, const char *name, struct rv__finding *f)
 {
         bool is_same = true;
 
@@ -47,8 +48,8 @@ static bool is_wheel(const char *file)
 }
 
 /* The first that is not fit to be installed. */
-static int read_files(const struct rv_package_trouble *t, const struct rv__probe *const *probes, const char *const *names, size_t n,
-        struct rv__finding *f, struct rv_error *err)
+static int read_files(const struct rv_package_trouble *t, const struct rv__probe *const *probes,
+        const char *const *names, size_t n, struct rv__finding *f, struct rv_error *err)
 {
         _cleanup_(rv_json_unrefp) json_t *job = NULL, *result = NULL;
         json_t *list = json_array(), *found;
@@ -79,8 +80,8 @@ static int read_files(const struct rv_package_trouble *t, const struct rv__probe
         return 0;
 }
 
-static int look_at_files(const struct rv_package_trouble *t, const struct rv__probe *probes, const struct rv_fetch_item *items,
-        size_t n, struct rv__finding *f, struct rv_error *err)
+static int look_at_files(const struct rv_package_trouble *t, const struct rv__probe *probes,
+        const struct rv_fetch_item *items, size_t n, struct rv__finding *f, struct rv_error *err)
 {
         const struct rv__probe *there[RV__PROBES_MAX];
         const char *names[RV__PROBES_MAX];
@@ -100,7 +101,8 @@ static int look_at_files(const struct rv_package_trouble *t, const struct rv__pr
         return rv_trace(read_files(t, there, names, n_there, f, err));
 }
 
-int rv__diagnose_files(const struct rv_package_trouble *t, const struct rv__probe *probes, size_t n, struct rv__finding *f, struct rv_error *err)
+int rv__diagnose_files(const struct rv_package_trouble *t, const struct rv__probe *probes, size_t n,
+        struct rv__finding *f, struct rv_error *err)
 {
         struct rv_fetch_item items[RV__PROBES_MAX] = { 0 };
         char names[RV__PROBES_MAX][24];

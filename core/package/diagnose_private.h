@@ -45,7 +45,8 @@ struct rv__probe {
 };
 
 /** rv__diagnose_files() - are the files what the registry says of them, and fit to be installed? Context: blocks. Ownership: borrows. Return: 0; -errno */
-int rv__diagnose_files(const struct rv_package_trouble *t, const struct rv__probe *probes, size_t n, struct rv__finding *f, struct rv_error *err);
+int rv__diagnose_files(const struct rv_package_trouble *t, const struct rv__probe *probes, size_t n,
+        struct rv__finding *f, struct rv_error *err);
 
 /** rv__find() - write down what was found, if nothing was yet. Context: any. Ownership: copies. Return: none */
 void rv__find(struct rv__finding *f, enum rv_package_cause cause, const char *package, const char *fmt, ...)

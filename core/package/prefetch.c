@@ -101,7 +101,8 @@ static int read_pages(const struct rv_metadata_source *source, struct guesses *g
         return json_object_update(p->pages, pages) < 0 ? rv_raise(-ENOMEM) : 0;
 }
 
-static int fetch(const struct rv_metadata_source *source, int dir_fd, struct guesses *g, const json_t *pages, struct rv_prefetched *p)
+static int fetch(const struct rv_metadata_source *source, int dir_fd, struct guesses *g, const json_t *pages,
+        struct rv_prefetched *p)
 {
         struct rv_fetch_item items[RV_PREFETCH_FILES_MAX] = { 0 };
         size_t n = 0, first = p->n_files;
@@ -113,7 +114,10 @@ static int fetch(const struct rv_metadata_source *source, int dir_fd, struct gue
                 char *copy;
 
                 items[n].q = (struct rv_fetch_request){ .method = "GET" };
-                if (!url || rv_metadata_request(source, json_object_get(pages, g->list[i].name), url, &arena, &items[n].q) != 0 || !(copy = strdup(url)))
+                if (!url ||
+                        rv_metadata_request(
+                                source, json_object_get(pages, g->list[i].name), url, &arena, &items[n].q) != 0 ||
+                        !(copy = strdup(url)))
                         continue;
                 items[n].q.max_bytes = FILE_BYTES_MAX;
                 items[n].q.timeout_ms = RV_METADATA_PAGE_MS;
@@ -143,9 +147,11 @@ static const char *find_file(const struct rv_prefetched *p, const char *url)
 }
 
 /* What the wheels of this round say that they need. */
-static int look_further(const struct rv_metadata_source *source, int unpack_fd, int dir_fd, struct guesses *g, const struct rv_prefetched *p, size_t n_before)
+static int look_further(const struct rv_metadata_source *source, int unpack_fd, int dir_fd, struct guesses *g,
+        const struct rv_prefetched *p, size_t n_before)
 {
-        _cleanup_(rv_json_unrefp) json_t *job = json_pack("{s:s, s:[]}", "language", "python", "artifacts"), *result = NULL;
+        _cleanup_(rv_json_unrefp) json_t *job = json_pack("{s:s, s:[]}", "language", "python", "artifacts"),
+                                         *result = NULL;
         const json_t *found, *needed;
         size_t i, k;
         int r;
@@ -168,8 +174,8 @@ static int look_further(const struct rv_metadata_source *source, int unpack_fd, 
         return rv_trace(r);
 }
 
-void rv_prefetch(const struct rv_metadata_source *source, int unpack_fd, int dir_fd, const struct rv_package *packages, size_t n_packages,
-        const char *tag, struct rv_prefetched *ret)
+void rv_prefetch(const struct rv_metadata_source *source, int unpack_fd, int dir_fd, const struct rv_package *packages,
+        size_t n_packages, const char *tag, struct rv_prefetched *ret)
 {
         _cleanup_(rv_freep) struct guesses *g = calloc(1, sizeof(*g));
 
@@ -196,7 +202,8 @@ void rv_prefetch(const struct rv_metadata_source *source, int unpack_fd, int dir
 bool rv_prefetched_take(struct rv_prefetched *p, int dir_fd, const char *url, const char *name)
 {
         for (size_t i = 0; i < p->n_files; i++)
-                if (p->files[i].file[0] && strcmp(p->files[i].url, url) == 0 && renameat(dir_fd, p->files[i].file, dir_fd, name) == 0) {
+                if (p->files[i].file[0] && strcmp(p->files[i].url, url) == 0 &&
+                        renameat(dir_fd, p->files[i].file, dir_fd, name) == 0) {
                         p->files[i].file[0] = 0;
                         return true;
                 }

@@ -37,8 +37,8 @@ struct rv_prefetched {
  * Ownership: the content of @ret is the caller's
  * Return:    none
  */
-void rv_prefetch(const struct rv_metadata_source *source, int unpack_fd, int dir_fd, const struct rv_package *packages, size_t n_packages,
-        const char *tag, struct rv_prefetched *ret);
+void rv_prefetch(const struct rv_metadata_source *source, int unpack_fd, int dir_fd, const struct rv_package *packages,
+        size_t n_packages, const char *tag, struct rv_prefetched *ret);
 
 /** rv_prefetched_take() - the file of an address becomes @name, if it is there. Context: any. Ownership: borrows. Return: was it? */
 bool rv_prefetched_take(struct rv_prefetched *p, int dir_fd, const char *url, const char *name);

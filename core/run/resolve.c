@@ -248,8 +248,10 @@ static enum rv_step prepare_job(struct rv_run *run)
                 rv_error_set(&err, -EINVAL, "the proxy for the %s registry cannot be used: %s; set registries.%s.proxy to another", rv_language_name(registry->language),
                              registry->proxy_fault, rv_language_name(registry->language));
         if (!err.code && find_own_host(registry))
-                rv_error_set(&err, -EINVAL, "the %s registry is at %s, which within a sandbox is the sandbox itself: use a name in registries.%s, and give it that address in egress.resolve",
-                             rv_language_name(registry->language), find_own_host(registry), rv_language_name(registry->language));
+                rv_error_set(&err, -EINVAL,
+                        "the %s registry is at %s, which within a sandbox is the sandbox itself: use a name in registries.%s, and give it that address in egress.resolve",
+                        rv_language_name(registry->language), find_own_host(registry),
+                        rv_language_name(registry->language));
         rv_registry_tools_fini(&p->env);
         if (!registry || err.code || rv_registry_resolver_env(registry, runtime ? runtime->root : "host", &p->env, &err) < 0)
                 return refuse_to_begin(run, registry ? err.message : "the registry has no address");

@@ -186,7 +186,8 @@ def records_of(state):
 HIDING = """state_dir: %s/hiding
 audit: {redact: [/tenant, /facts/request/tenant/labels/customer, "/facts/packages/*/name", "/facts/network/*/domain", "/env/*/name"]}
 tenants: {umbrella: {labels: {customer: wile-e}}}
-registries: {python: {index: "http://127.0.0.1:9/simple/"}}
+registries: {python: {index: "http://py.registry.test:9/simple/"}}
+egress: {resolve: {py.registry.test: 127.0.0.1}}
 """
 HIDDEN = (b"umbrella", b"wile-e", b"acme-anvil", b"acme_anvil", b"road-runner.example", b"ANVIL_TOKEN", b"beep-beep", b"meep")
 

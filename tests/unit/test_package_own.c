@@ -50,7 +50,8 @@ static void every_row(void **state)
                 (void)snprintf(path, sizeof(path), "%zu/%s", i, rows[i].dir);
                 assert_int_equal(rv_mkdir_p(tmp_path(state, path), 0700), 0);
                 (void)snprintf(path, sizeof(path), "%zu/%s/%s", i, rows[i].dir, rows[i].file);
-                assert_int_equal(rv_write_file(tmp_path(state, path), rows[i].text, strlen(rows[i].text), 0600, false), 0);
+                assert_int_equal(
+                        rv_write_file(tmp_path(state, path), rows[i].text, strlen(rows[i].text), 0600, false), 0);
                 (void)snprintf(path, sizeof(path), "%zu", i);
                 lines = rv__registry_read_own(rows[i].language, tmp_path(state, path));
                 if (!lines != !rows[i].lines || (lines && strcmp(lines, rows[i].lines) != 0))
