@@ -316,7 +316,8 @@ int rv_package_diagnose(const struct rv_package_trouble *t, struct rv_package_fa
         list_demands(t, l);
         list_hints(t, l);
         list_pins(t, l);
-        r = get_pages(t, l, &pages, err);
+        rv__diagnose_gate(t, NULL, &f);
+        r = f.cause == RV_PACKAGE_CAUSE_NONE ? get_pages(t, l, &pages, err) : 0;        /* from a registry that says nothing there is nothing to wait for */
         if (r < 0)
                 return rv_trace(r);
         rv__diagnose_gate(t, pages, &f);
