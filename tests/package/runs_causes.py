@@ -247,7 +247,7 @@ def test_files_elsewhere():
     def do(language, tool, is_redirected, is_known):
         package = either(language, "tiny", "1.0.0")
         with Registry(language, [package]) as files:
-            there = f"http://{'127.0.0.1' if language == 'javascript' and not is_redirected and not is_known else 'files.registry.test'}:{files.port}"
+            there = f"http://{'files.registry.test' if is_redirected or is_known else '127.0.0.1'}:{files.port}"
 
             def redirect(handler, path):
                 if not path.endswith((".whl", ".tgz")):
@@ -261,7 +261,6 @@ def test_files_elsewhere():
                 place = Place(tool=tool, registries={language: config}, egress={"resolve": {"files.registry.test": "127.0.0.1"}})
                 outcome = place.run(language, [asked(language, "tiny", "==1.0.0")])
                 assert all(a is None for _, _, a in files.seen), "credentials went to another host"
-                assert not files.downloads() or is_known, files.seen
                 if is_redirected:
                     outcome.failed(UNAVAILABLE, "registry_refused", False, "tiny")
                     clean(place, outcome)
