@@ -52,6 +52,9 @@ BUILDS = {
             "null-argument", "possible-null-argument")])]),
 }
 
+# What has time: it yields to what runs beside it, also where the kernel shares out processors by session.
+PATIENT = ["sh", "-c", 'echo 10 2>/dev/null >/proc/$$/autogroup; exec nice -n 10 "$@"', "sh"]
+
 # What runs programs, and what the checks do with it.
 PROGRAMS = ["tools/reeve/reeve", "tools/gate/reeve-gate", "tools/fetch/reeve-fetch", "tools/unpack/reeve-unpack", "tests/escape/probe"]
 
@@ -63,8 +66,10 @@ class Checks:
         self.unexplained = []
         self.reasons = self.read_reasons()
         self.broken = set()     # steps that failed, for those that need them
-        self.lock = threading.Lock()
+        self.lock = threading.Condition()
         self.done = set()
+        self.finished = set()   # steps, run or not
+        self.n_lanes = 1
 
     @staticmethod
     def read_reasons():
@@ -94,22 +99,41 @@ class Checks:
     def is_wanted(self, name):
         return not self.options.only or bool(re.search(self.options.only, name))
 
-    def step(self, name, command, timeout_s=600, env=None, needs=(), count=None, show=None):
+    def finish(self, name):
+        with self.lock:
+            self.finished.add(name)
+            self.lock.notify_all()
+
+    def wait(self, names):
+        """Until these steps are finished, which another lane may be at."""
+        with self.lock:
+            while self.n_lanes > 1 and not self.finished.issuperset(names):
+                self.lock.wait()
+
+    def step(self, name, command, timeout_s=600, env=None, needs=(), count=None, show=None, is_patient=False):
         """Runs one step.
 
-        command  a list, or several lists run in order until one fails
-        needs    names of steps without which this one makes no sense: it then fails unrun
-        count    function of the log's text -> (passed, failed, [skipped names]) or None: counts one
-        show     pattern of the lines of the log to print though the step passed
+        command     a list, or several lists run in order until one fails
+        needs       names of steps without which this one makes no sense: it waits for them, and fails unrun if one did
+        count       function of the log's text -> (passed, failed, [skipped names]) or None: counts one
+        show        pattern of the lines of the log to print though the step passed
+        is_patient  it leaves the processors to what runs beside it
         """
-        if not self.is_wanted(name):
-            return
+        try:
+            if self.is_wanted(name):
+                self.run_step(name, command, timeout_s, env, needs, count, show, is_patient)
+        finally:
+            self.finish(name)
+
+    def run_step(self, name, command, timeout_s, env, needs, count, show, is_patient):
         self.done.add(name)
+        self.wait([n for n in needs if self.is_wanted(n)])
         missing = [n for n in needs if n in self.broken]
         if missing:
-            self.failed += 1
-            self.broken.add(name)
-            print(f"FAIL  {name:<34}    unrun, as {missing[0]} failed", flush=True)
+            with self.lock:
+                self.failed += 1
+                self.broken.add(name)
+                print(f"FAIL  {name:<34}    unrun, as {missing[0]} failed", flush=True)
             return
         log = os.path.join(LOGS, re.sub(r"[^\w.-]+", "-", name) + ".log")
         commands = [command] if isinstance(command[0], str) else command
@@ -118,7 +142,7 @@ class Checks:
             for c in commands:
                 out.write(f"$ {' '.join(c)}\n")
                 out.flush()
-                status = run(c, out, timeout_s - (time.monotonic() - began), env)
+                status = run(PATIENT + c if is_patient else c, out, timeout_s - (time.monotonic() - began), env)
                 if status:
                     break
         with self.lock:
@@ -150,10 +174,21 @@ class Checks:
         self.note_skips(skips)
 
     def beside(self, *lanes):
-        """Runs these functions at the same time. What measures time, or looks for what is left on the host, has no place in one."""
+        """Runs these functions at the same time. What measures times closely, or looks for what is left on the host, has no
+        place in one. A step that needs another lane's waits for it, so that no two lanes may wait for each other."""
+        def lane(function):
+            try:
+                function()
+            finally:
+                with self.lock:
+                    self.n_lanes -= 1
+                    self.lock.notify_all()
+
+        self.n_lanes = len(lanes)
         with concurrent.futures.ThreadPoolExecutor(len(lanes)) as pool:
-            for done in [pool.submit(lane) for lane in lanes]:
+            for done in [pool.submit(lane, function) for function in lanes]:
                 done.result()
+        self.n_lanes = 1
 
     def build(self, name, targets=()):
         """Sets up (if its options changed, afresh) and builds build-check/NAME, all of it or these targets."""
@@ -169,16 +204,18 @@ class Checks:
         env = {"CC": compiler}
         if compiler == "clang":
             env["CC_LD"] = "lld"
-        self.step(f"build {name}", commands + [["ninja", "-C", directory, *targets]], env=env, timeout_s=900)
+        self.step(f"build {name}", commands + [["ninja", "-C", directory, *targets]], env=env, timeout_s=900, is_patient=True)
         return directory
 
     def suites(self, name, suites=("unit", "lua", "abi", "fuzz-regress"), label="tests", must_run=""):
         """Runs meson suites in a build; a test program's cases count one by one. In a suite of must_run a skip fails."""
         directory = os.path.join(OUT, name)
-        log = os.path.join(directory, "meson-logs/testlog.json")
+        base = "testlog-" + label.replace(" ", "-")      # its own, as suites of one build may run side by side
+        log = os.path.join(directory, "meson-logs", base + ".json")
+        self.wait([f"build {name}"] if self.is_wanted(f"build {name}") else [])
         if os.path.exists(log):
             os.unlink(log)   # or a run that does not come to its tests would count by those of the last one
-        command = ["meson", "test", "-C", directory, "--no-rebuild", "--print-errorlogs"]
+        command = ["meson", "test", "-C", directory, "--no-rebuild", "--print-errorlogs", "--logbase", base]
         command += [a for s in suites if s in known_suites(directory) for a in ("--suite", s)]
         env = {"UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1", "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0",
                "RV_MUST_RUN": must_run}
@@ -316,7 +353,7 @@ def fuzz(c, seconds, is_continued):
     def one(path):
         name = os.path.basename(path)[len("fuzz_"):-len(".c")]
         c.step(f"fuzz {name}", [PYTHON, "tests/fuzz/run.py", "--build", os.path.join(OUT, "fuzz"), "--seconds", str(seconds), name]
-               + (["--continue"] if is_continued else []), timeout_s=seconds + 120, needs=["build fuzz"], show=r"executions, coverage")
+               + (["--continue"] if is_continued else []), timeout_s=seconds + 120, needs=["build fuzz"], show=r"executions, coverage", is_patient=True)
 
     with concurrent.futures.ThreadPoolExecutor(int(JOBS)) as pool:
         list(pool.map(one, tree.files(".c", under="tests/fuzz/fuzz_")))
@@ -376,13 +413,12 @@ def packaging(c, name):
     c.step("dist", ["sh", "-ec", 'meson dist -C "$1" --no-tests --allow-dirty --formats gztar; mkdir "$2"; '
                     'tar -xzf "$1"/meson-dist/reeve-*.tar.gz -C "$2" --strip-components=1', "sh", os.path.join(OUT, name), place],
            timeout_s=600, needs=[f"build {name}"])
-    c.step("install", [["sh", "-ec", 'cd "$1"; CC=gcc meson setup build . --prefix "$2" -Dtests=disabled -Dbuildtype=release; ninja -C build; '
-                        'meson install -C build --no-rebuild', "sh", place, prefix],
+    # The demo builds the released files by itself, as whoever unpacked them would have it do. Twice: it has to leave nothing that it would meet.
+    c.step("demo, twice", [[os.path.join(place, "tools/dev/demo")]] * 2, env={"BUILD": os.path.join(place, "build")}, timeout_s=600, needs=["dist"])
+    c.step("install", [["sh", "-ec", 'cd "$1"; meson configure build --prefix "$2" -Dtests=disabled; ninja -C build; meson install -C build --no-rebuild', "sh", place, prefix],
                        [os.path.join(prefix, "bin/reeve"), "version"],
-                       [PYTHON, "tests/conformance/run.py", "--reeve", os.path.join(prefix, "bin/reeve"), "--only", "^run/.*-hello$",
-                        "tests/conformance/run.json"]], timeout_s=600, needs=["dist"])
-    # Of the released files, with what was just built of them; twice, as it has to leave nothing that it would meet.
-    c.step("demo, twice", [[os.path.join(place, "tools/dev/demo")]] * 2, env={"BUILD": os.path.join(place, "build")}, timeout_s=300, needs=["install"])
+                       [PYTHON, "tests/conformance/run.py", "--reeve", os.path.join(prefix, "bin/reeve"), "--only", "^run/.*-hello$|^registry/python-closure$",
+                        "tests/conformance/run.json", "tests/conformance/registry.json"]], timeout_s=600, needs=["demo, twice"])
 
 
 def guest(c, name, is_long):
@@ -404,18 +440,29 @@ def everything(c, options):
     """What --quick leaves out. What only --long does adds little to the rest: clang-debug's sources are those that the
     build `fuzz` has clang compile in the same way, gcc-release's those of gcc-lto and, with its tests, of
     clang-release; one case after the other finds what four at a time find, unless they hide it from each other."""
-    more = ("clang-debug", "clang-lto") if options.long else ()
-    export_uv(c)
-    for name in ("clang-release", "sanitize") + (("gcc-release",) if options.long else ()):
-        c.build(name)
-        c.suites(name)
-    for name in ("gcc-lto", *more):
-        c.build(name, () if name == "clang-debug" else PROGRAMS)
     seconds = options.fuzz_seconds or (600 if options.long else 2)
-    c.beside(lambda: (c.build("analyze"), c.build("points", ["tools/reeve/reeve"]), fuzz(c, seconds, options.long)),
-             lambda: (c.suites("sanitize", ("scripts",), "scripts"), real_registries(c, "gcc-lto"), runtimes(c, "gcc-lto")))
-    # With privilege: the spawner, the gate, and what they are made of.
-    c.beside(lambda: c.suites("sanitize", ("root",), "root tests", "root" if os.geteuid() == 0 else ""), lambda: audit(c, "gcc-lto"))
+    further = (("gcc-release", ()), ("clang-debug", ()), ("clang-lto", PROGRAMS)) if options.long else ()
+
+    def builds():
+        for name, targets in (("clang-release", ()), ("sanitize", ()), ("gcc-lto", PROGRAMS), ("points", ["tools/reeve/reeve"]), *further, ("analyze", ())):
+            c.build(name, targets)
+        fuzz(c, seconds, options.long)
+
+    def tests():
+        c.suites("gcc-debug")
+        for name in ("clang-release", "sanitize") + (("gcc-release",) if options.long else ()):
+            c.suites(name)
+        # With privilege: the spawner, the gate, and what they are made of.
+        c.suites("sanitize", ("root",), "root tests", "root" if os.geteuid() == 0 else "")
+
+    def scripts():
+        c.suites("sanitize", ("scripts",), "scripts")
+        real_registries(c, "gcc-lto")
+        runtimes(c, "gcc-lto")
+        audit(c, "gcc-lto")
+
+    export_uv(c)
+    c.beside(builds, tests, scripts)
     for jobs in [4] + ([1, 8] if options.long else []):
         conformance(c, "gcc-lto", jobs)
     escape(c, "gcc-lto")
@@ -444,8 +491,9 @@ def main():
     style(c)
     c.build("gcc-debug")
     c.step("docs tables", [PYTHON, "tests/lib/check_docs.py", "--reeve", reeve_of("gcc-debug")], needs=["build gcc-debug"])
-    c.suites("gcc-debug")
-    if not options.quick:
+    if options.quick:
+        c.suites("gcc-debug")
+    else:
         everything(c, options)
     took = time.monotonic() - began
     print(f"{took // 60:.0f} min {took % 60:.0f} s; logs in build-check/logs/")
