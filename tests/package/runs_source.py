@@ -149,6 +149,7 @@ class Case:
                 time.sleep(0.5)
                 p.send_signal(signal.SIGINT)
             out, err = p.communicate(timeout=300)
+        check("sanitizers find nothing", b"Sanitizer" not in err, err.decode(errors="replace")[-3000:])
         try:
             return json.loads(out)
         except ValueError:
