@@ -133,12 +133,12 @@ class Case:
             del self.config["phases"]
         self.port = port
 
-    def run(self, packages, program, stop_when=None, **members):
+    def run(self, packages, program, stop_when=None, more=(), **members):
         path = os.path.join(self.place, "reeve.yaml")
         with open(path, "w", encoding="ascii") as f:
             json.dump(self.config, f)
         request = {"language": "python", "source": program, "packages": packages, "timeout_s": 60, **members}
-        with subprocess.Popen([REEVE, "run", "--config", path, "--json", "--request", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        with subprocess.Popen([REEVE, "run", "--config", path, "--json", "--request", "-", *more], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               env={"PATH": "/usr/bin:/bin", "LEAKED": "secret-of-the-host"}) as p:
             p.stdin.write(json.dumps(request).encode())
             p.stdin.close()
@@ -196,6 +196,9 @@ def case_own_backend(tool, place):
               builds[0]["facts"]["request"]["source_sha256"] == builds[0]["source"]["sha256"], builds)
         verified = subprocess.run([REEVE, "audit", "verify", "--config", os.path.join(place, "reeve.yaml")], capture_output=True, check=False, timeout=60)
         check("the log is sound", verified.returncode == 0, verified)
+        path = os.path.join(place, "given.json")
+        made = subprocess.run([REEVE, "package", "lock", "--config", os.path.join(place, "reeve.yaml"), "--output", path, "src-a==1.0"], capture_output=True, check=False, timeout=60)
+        check("a lock for later", made.returncode == 0 and os.path.exists(path), made)
     # The registry is gone: what was built is held.
     ok("again without a registry", c.run(["src-a==1.0"], "import src_a; print(src_a.V)"), "41\n")
     shutil.rmtree(os.path.join(c.state, "packages", "layers"))
@@ -203,6 +206,7 @@ def case_own_backend(tool, place):
     # Neither the wheel nor the layer: it is looked for anew, which needs the registry.
     shutil.rmtree(os.path.join(c.state, "packages", "layers"))
     os.remove(os.path.join(c.state, "packages", "built", c.built()[0]))
+    failed("the lock that was given names it", c.run(["src-a==1.0"], "0", more=["--lock", path]), "package_install_failed", "build_failed", "is not in the store any more", "src-a")
     failed("the wheel is gone, and so is the registry", c.run(["src-a==1.0"], "0"), "package_unavailable", "registry_unreachable", "")
 
 
