@@ -299,8 +299,8 @@ def kill_and_look(language, tool, user, n):
 def test_kills():
     python = [x for x in tools("uv", "pip")][:1]
     for language, tool in python:
-        kill_and_look(language, tool, None, N_KILLS - 20)
-    kill_and_look("javascript", "npm", None, 20)
+        kill_and_look(language, tool, None, N_KILLS - 15)
+    kill_and_look("javascript", "npm", None, 15)
 
 
 def test_kills_as_an_ordinary_user():
