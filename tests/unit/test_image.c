@@ -63,7 +63,7 @@ static void a_pipe(void **state)
         assert_int_equal(mkfifo(tmp_path(state, "image"), 0644), 0);
 }
 
-static void anothers(void **state)
+static void of_another(void **state)
 {
         assert_int_equal(chown(tmp_path(state, "image"), 1234, 1234), 0);
 }
@@ -96,7 +96,7 @@ static const struct {
         { "gone", gone, NULL, -ENOENT, "cannot be opened: No such file or directory; build it (`reeve runtime build`), or correct runtimes.*.image" },
         { "directory", a_directory, NULL, -EINVAL, "is no regular file; correct" },
         { "pipe", a_pipe, NULL, -EINVAL, "is no regular file; correct" },
-        { "another's", anothers, NULL, -EPERM, "can be changed by others than root; give it to root" },
+        { "another's", of_another, NULL, -EPERM, "can be changed by others than root; give it to root" },
         { "writable", writable, NULL, -EPERM, "can be changed by others than root; give it to root" },
         { "text", text_file, NULL, -EINVAL, "is neither an erofs nor a squashfs file system" },
         { "empty", cut_to_nothing, NULL, -EINVAL, "is neither an erofs nor a squashfs file system" },
