@@ -3,7 +3,7 @@
 
     drivers_python.py [--read READ_CLOSURE] [PYTHON…]      (further interpreters, each with a pip of its own)
 """
-import atexit, json, os, shutil, subprocess, sys, tempfile, unittest.mock
+import atexit, base64, json, os, shutil, subprocess, sys, tempfile, unittest.mock
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import DRIVERS, PYTHON, Registry, check, end, is_well_formed, load, options, pip_packages, read_closure, registry, registry_socket, run, sha256, uv_path
@@ -120,6 +120,12 @@ def ours(tool, job):
         check(f"{tool} a wheel of somebody's", not a["ok"] and a["code"] == "EURL", a)
         a, _ = run("resolve.py", {"packages": ["made>=0"], **job, "wheels": ["made.whl"]}, {"PIP_INDEX_URL": r.url})
         check(f"{tool} a wheel without a place", a["code"] == "EJOB", a)
+        given = {"file": file, "base64": base64.b64encode(data).decode()}
+        a, _ = run("resolve.py", {"packages": ["made>=0"], **job, "wheel_data": [given]}, {"PIP_INDEX_URL": r.url})
+        found = {p["name"]: p for p in a.get("packages", [])}
+        check(f"{tool} a wheel of ours in the job", set(found) == {"made", "lib"} and found["made"]["url"] == "" and found["made"]["sha256"] == sha256(data), a)
+        a, _ = run("resolve.py", {"packages": ["made>=0"], **job, "wheel_data": [{**given, "file": "../" + file}]}, {"PIP_INDEX_URL": r.url})
+        check(f"{tool} a wheel in the job whose name is a path", a["code"] == "EJOB", a)
 
 
 def trouble(tool, job):
