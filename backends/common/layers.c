@@ -257,8 +257,8 @@ int rv_layers_publish(
 static int merge(const struct rv_layers *layers, int from_fd, const char *digest)
 {
         _cleanup_(rv_closep) int layer_fd = openat(
-                                         layers->layers_fd, digest, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
-                                 from = -EBADF, to = -EBADF;
+                layers->layers_fd, digest, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        _cleanup_(rv_closep) int to = -EBADF;
 
         if (layer_fd < 0 || syncfs(from_fd) < 0)
                 return rv_raise(-errno);

@@ -145,8 +145,8 @@ static int run(struct runtime_build *b, const char *const *argv, const char *con
 static const char *const hooks[] = {
         "--customize-hook=mkdir \"$1\"" FOUND " && chroot \"$1\" dpkg-query -W -f '${Package} ${Version}\\n' >\"$1\"" FOUND "/packages",
         "--customize-hook=for t in python3 node; do chroot \"$1\" sh -c \"command -v $t >/dev/null || exit 0; $t --version\" >\"$1\"" FOUND "/$t || exit 1; done",
-        "--customize-hook=find \"$1\"/usr -name __pycache__ -type d -prune -exec rm -rf {} +; [ ! -x \"$1\"/usr/bin/python3 ] || "
-        "chroot \"$1\" sh -c 'python3 -m compileall -q -j0 --invalidation-mode unchecked-hash /usr/lib/python3* >/dev/null 2>&1 || true'",
+        ("--customize-hook=find \"$1\"/usr -name __pycache__ -type d -prune -exec rm -rf {} +; [ ! -x \"$1\"/usr/bin/python3 ] || "
+         "chroot \"$1\" sh -c 'python3 -m compileall -q -j0 --invalidation-mode unchecked-hash /usr/lib/python3* >/dev/null 2>&1 || true'"),
 };
 
 /* What no run sees, or what differs from build to build, is not unpacked. */
