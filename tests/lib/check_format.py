@@ -9,6 +9,7 @@ sequence of logical lines with their indentation: where a statement is broken, a
 words, are the author's choice; indentation, braces, one statement a line and the length of lines are not. Lines
 between `clang-format off` and `on` are not touched. With --fix clang-format rewrites the faulty lines and no others.
 """
+import concurrent.futures
 import difflib
 import os
 import re
@@ -86,13 +87,18 @@ def self_test():
     return [f"self-test: {name}: {r}" for name, text, n in rows if bool(r := faults_of(text, clang_format("x.c", text))) != bool(n)]
 
 
+def faults_in(path):
+    text = tree.read(path)
+    return [(path, line, what) for line, what in faults_of(text, clang_format(path, text))]
+
+
 def main():
     if "--self-test" in sys.argv:
         return self_test()
     is_fixing = "--fix" in sys.argv
     paths = [os.path.relpath(p, tree.TOP) for p in sys.argv[1:] if p != "--fix"] or tree.files(".c", ".h")
-    texts = [(p, tree.read(p)) for p in paths]
-    faults = [(p, line, what) for p, text in texts for line, what in faults_of(text, clang_format(p, text))]
+    with concurrent.futures.ProcessPoolExecutor() as pool:
+        faults = [fault for found in pool.map(faults_in, paths, chunksize=8) for fault in found]
     if is_fixing:
         for p in sorted({p for p, _, _ in faults}):
             lines = [f"--lines={line}:{line}" for q, line, _ in faults if q == p]
