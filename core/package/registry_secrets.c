@@ -34,8 +34,10 @@ void rv__secrets_free(struct rv__secrets *all)
 
 static void set(char **field, const char *value)
 {
-        rv__secret_drop(*field);
+        char *before = *field;
+
         *field = value && *value ? strdup(value) : NULL;
+        rv__secret_drop(before);
 }
 
 /* The place's, made if there is none. */
