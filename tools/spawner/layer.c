@@ -367,10 +367,11 @@ bool layer_on_end(struct spawner *s, const void *what)
 
                 if (what != &job->pidfd)
                         continue;
-                if (!job->placed && conclude_helper(s, job))
-                        return true;
+                /* One that could not be begun has `placed` too, and is told of by conclude_helper() already. */
                 if (job->placed)
                         conclude_placing(s, job);
+                else if (conclude_helper(s, job))
+                        return true;
                 *p = job->next;
                 release(s, job);
                 return true;
