@@ -33,7 +33,12 @@ def canonical(name):
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def requirement_line(text):
+def spellings(extra):
+    """pip before 23.3 finds an extra only as the package itself spells it, and passes over one that is not there."""
+    return {extra, extra.replace("-", "_"), extra.replace("-", ".")}
+
+
+def requirement_line(text, is_pip=False):
     """(canonical name, the line for a requirements file), put together anew from parts that are only what they should be."""
     m = REQUIREMENT.match(text.strip(" \t"))
     extras = [e.strip(" \t") for e in (m[2] or "").split(",")] if m else []
@@ -44,7 +49,10 @@ def requirement_line(text):
     if not m or not NAME.match(m[1]) or not all(found) or (extras != [""] and not all(NAME.match(e) for e in extras)):
         raise Failure("EJOB", f"no requirement that is taken: {text!r}")
     name = canonical(m[1])
-    brackets = "[" + ",".join(sorted({canonical(e) for e in extras})) + "]" if any(extras) else ""
+    known = {canonical(e) for e in extras} if any(extras) else set()
+    if is_pip:
+        known = set().union(*(spellings(e) for e in known))
+    brackets = "[" + ",".join(sorted(known)) + "]" if known else ""
     return name, name + brackets + ",".join(c[1] + c[2] for c in found)
 
 
@@ -352,16 +360,16 @@ def by_pip(job, work, tool):
 def resolve(job, tool):
     if job.get("language", "python") != "python":
         raise Failure("EJOB", "this resolves Python's packages")
-    wanted = [requirement_line(p) for p in job["packages"]]
     work = f"{job.get('work_dir') or '/tmp'}/reeve-resolve-{os.getpid()}"
     os.makedirs(work + "/bin", 0o700)
     write_wheels(job, work)
     built = {os.path.basename(p) for p in job.get("wheels") or [] if local_folders(job)}
     os.chdir(work)
-    write("requirements.in", [line for _, line in wanted])
     write("constraints.txt", constraint_lines(job))
     if tool["name"] == "uv" and sys.version_info < (3, 11) and not toml_reader():
         tool.update({"name": "pip", "text": "uv's answer cannot be read here (neither tomllib nor pip's tomli is there), so pip was asked"})
+    wanted = [requirement_line(p, is_pip=tool["name"] == "pip") for p in job["packages"]]
+    write("requirements.in", [line for _, line in wanted])
     packages = (by_uv if tool["name"] == "uv" else by_pip)(job, work, tool)
     for p in packages:
         if not p["url"] and p["file"] not in built:
