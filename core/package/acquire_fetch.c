@@ -105,6 +105,8 @@ int rv__acquire_explain(
                 return rv__acquire_fail(f, "package_unavailable", "registry_refused", false, name, "%s %s cannot be fetched: %s", name, version, a->message);
         case RV_FETCH_TOO_LARGE:
                 return rv__acquire_fail(f, "package_install_failed", "unsafe_archive", false, name, "%s %s is larger than %zu MiB", name, version, most >> 20);
+        case RV_FETCH_INTERNAL:
+                return rv__acquire_fail(f, "package_install_failed", "build_failed", true, name, "%s %s cannot be kept: %s; see the disk that state_dir is on", name, version, a->message);
         case RV_FETCH_PROTOCOL:
                 return rv__acquire_fail(f, "package_unavailable", "registry_invalid", true, name, "%s %s cannot be fetched: %s", name, version, a->message);
         default:

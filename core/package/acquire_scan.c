@@ -33,7 +33,8 @@ int rv_acquire_fault(const json_t *fault, const json_t *package, struct rv_packa
         for (size_t i = 0; i < RV_N_ELEMENTS(causes); i++)
                 if (strcmp(told, causes[i]) == 0)
                         cause = causes[i];
-        return rv__acquire_fail(ret, RV_PACKAGE_INSTALL_FAILED, cause, false, name, "%.214s%s%.60s cannot be installed: %.400s", name, package ? " " : "",
+        /* What could not be read or written here may be by the next time; what is in a file stays. */
+        return rv__acquire_fail(ret, RV_PACKAGE_INSTALL_FAILED, cause, strcmp(cause, "build_failed") == 0, name, "%.214s%s%.60s cannot be installed: %.400s", name, package ? " " : "",
                                 package ? rv_json_get_string(package, "version", "") : "", rv_json_get_string(fault, "text", ""));
 }
 
@@ -196,6 +197,16 @@ int rv__acquire_paths(const struct rv_acquire *in, const json_t *packages, const
 
 /* ---- Those of a lock ---- */
 
+/* Policy has judged by what the lock says: of a lock that was given it is another's word, until the file is read. */
+static bool is_told_right(const json_t *package, const struct rv_artifact *a)
+{
+        bool is_built = strcmp(rv_json_get_string(package, "kind", ""), "built") == 0;
+
+        return strcmp(rv_json_get_string(package, "license", ""), a->license) == 0 &&
+                (uint64_t)json_integer_value(json_object_get(package, "size_bytes")) == a->size_bytes &&
+                json_is_true(json_object_get(package, "install_script")) == (is_built || a->has_install_script);
+}
+
 static int check_hashes(const json_t *packages, const struct rv_artifact *artifacts, struct rv_package_failure *f)
 {
         json_t *package;
@@ -208,6 +219,10 @@ static int check_hashes(const json_t *packages, const struct rv_artifact *artifa
                         return mismatch(f, package, "the lock");
                 if (artifacts[i].fault)
                         return rv_acquire_fault(artifacts[i].fault, package, f);
+                if (!is_told_right(package, &artifacts[i]))
+                        return rv__acquire_fail(f, "package_unavailable", "conflict", false, rv_json_get_string(package, "name", ""),
+                                                "the lock says another license, size or install script of %s %s than its file has; make another (reeve package lock)", rv_json_get_string(package, "name", ""),
+                                                rv_json_get_string(package, "version", ""));
         }
         return 0;
 }

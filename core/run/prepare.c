@@ -203,7 +203,8 @@ static enum rv_step look_at_build(struct rv_run *run)
                 rv_json_read(text.data, text.size, 16, &result, NULL) == 0)
                 fault = json_object_get(result, "fault");
         if (fault && rv_acquire_fault(fault, NULL, &f) == RV_ACQUIRE_E_FAILED) {
-                rv_store_lock_drop(run->core->store, p->key);   /* the registry may have better ones by the next time */
+                if (!f.is_retryable)
+                        rv_store_lock_drop(run->core->store, p->key);   /* the registry may have better ones by the next time */
                 return refuse(run, &f);
         }
         return refuse_build(run, p->build_fault[0] ? p->build_fault : strerror(p->build_errno), true);
