@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 static const json_t *find_direct(const json_t *lock, const char *name)
 {
@@ -27,10 +28,53 @@ static bool satisfies(const struct rv_package *wanted, const char *language, con
                 rv_constraint_has(wanted->constraint, text, &version) > 0;
 }
 
+/* Whose files they are: `cp311-linux_x86_64`, `node-linux-x64-glibc`. */
+static bool is_for_this_machine(const char *language, const char *tag)
+{
+        static const char *const of_node[][2] = { { "x86_64", "x64" }, { "aarch64", "arm64" } };
+        struct utsname host = { 0 };
+        char part[sizeof(host.machine) + 3];
+
+        if (uname(&host) < 0)
+                return true;
+        if (strcmp(language, "python") == 0) {
+                size_t n = strlen(tag), n_machine = strlen(host.machine);
+
+                return n > n_machine && strcmp(tag + n - n_machine, host.machine) == 0 && tag[n - n_machine - 1] == '_';
+        }
+        for (size_t i = 0; i < RV_N_ELEMENTS(of_node); i++)
+                if (strcmp(host.machine, of_node[i][0]) == 0) {
+                        snprintf(part, sizeof(part), "-%s-", of_node[i][1]);
+                        return strstr(tag, part) != NULL;
+                }
+        return true;
+}
+
+/* What is direct is judged as it was asked for: then it has to be asked for. */
+static const char *find_unasked(const json_t *lock, const struct rv_request *q, char ret[RV_LOCK_FAULT_SIZE])
+{
+        const json_t *package;
+        size_t i;
+
+        json_array_foreach(json_object_get(lock, "packages"), i, package) {
+                const char *name = rv_json_get_string(package, "name", "");
+                bool is_asked = !json_is_true(json_object_get(package, "direct"));
+
+                for (size_t k = 0; k < q->n_packages && !is_asked; k++)
+                        is_asked = strcmp(q->packages[k].name, name) == 0;
+                if (is_asked)
+                        continue;
+                snprintf(ret, RV_LOCK_FAULT_SIZE, "it was made for %.200s too, which is not asked for", name);
+                return ret;
+        }
+        return NULL;
+}
+
 const char *rv_lock_find_fault(const json_t *lock, const struct rv_request *q, const struct rv_config_runtime *runtime,
         char ret[RV_LOCK_FAULT_SIZE])
 {
         const char *language = rv_json_get_string(lock, "language", ""), *is_for = rv_json_get_string(json_object_get(lock, "runtime"), "version", "");
+        const char *tag = rv_json_get_string(json_object_get(lock, "runtime"), "tag", ""), *interpreter = rv_json_get_string(json_object_get(lock, "runtime"), "interpreter", "");
         char release[RV_RUNTIME_RELEASE_SIZE];
 
         if (strcmp(language, rv_language_name(q->language)) != 0) {
@@ -40,6 +84,15 @@ const char *rv_lock_find_fault(const json_t *lock, const struct rv_request *q, c
         rv_runtime_release(runtime, release);
         if (q->language == RV_LANGUAGE_PYTHON && release[0] && strcmp(release, is_for) != 0) {
                 snprintf(ret, RV_LOCK_FAULT_SIZE, "it is for Python %s and the runtime has %s", is_for, release);
+                return ret;
+        }
+        if (!is_for_this_machine(language, tag)) {
+                snprintf(ret, RV_LOCK_FAULT_SIZE, "it is for the platform %.80s and this machine is another", tag);
+                return ret;
+        }
+        /* The layer's links lead there. */
+        if (q->language == RV_LANGUAGE_PYTHON && runtime && strcmp(interpreter, runtime->python) != 0) {
+                snprintf(ret, RV_LOCK_FAULT_SIZE, "it is for the interpreter %.80s and the runtime has %.80s", interpreter, runtime->python);
                 return ret;
         }
         for (size_t i = 0; i < q->n_packages; i++) {
@@ -55,5 +108,5 @@ const char *rv_lock_find_fault(const json_t *lock, const struct rv_request *q, c
                         snprintf(ret, RV_LOCK_FAULT_SIZE, "%.200s is asked for, and it has no such package", wanted->requested);
                 return ret;
         }
-        return NULL;
+        return find_unasked(lock, q, ret);
 }

@@ -10,10 +10,14 @@ import os
 import random
 import signal
 import subprocess
+import sys
 import time
 
 import runs
 from runs import Place, Registry, asked, either, each, tarball, tools, wheel
+
+sys.path.insert(0, os.path.join(runs.HERE, "../unpack"))
+from common import Wheel  # noqa: E402
 
 USER = "daemon"
 N_KILLS = 50
@@ -61,6 +65,40 @@ def test_ten_at_once_build_once():
             assert len(kept["layers"]) == 1 and len(kept["locks"]) == 1 and not kept.get("staging") and not kept.get("artifacts"), kept
             assert place.reeve("package", "verify", "--json")[1]["status"] == "good"
     each([(language, tool, user) for user in users() for language, tool in tools() if tool != "pip" or not user], do, 1)
+
+
+def test_locks_that_were_edited():
+    strict = ('return policy { packages = { rule { id = "lic", match = { license = "GPL*" }, deny = "no gpl" }, rule { id = "young", match = { stage = "resolved", yanked = true },'
+              ' deny = "withdrawn" }, default = "allow" }, network = { default = "allow" }, idempotency = { default = "none" }, backend = { default = "tenant" } }')
+    with Registry("python", [wheel("tiny", "1.0", license="GPL-3.0"), wheel("other", "1.0")]) as r:
+        place, free = Place(r, tool="pip", policy=strict), Place(r, tool="pip")
+
+        def use(lock, ask, **changes):
+            lock = json.loads(json.dumps(lock))
+            lock["runtime"].update(changes.pop("runtime", {}))
+            lock["packages"][-1].update(changes)
+            path = os.path.join(place.folder, "edited.lock")
+            with open(path, "w", encoding="utf-8") as f:
+                json.dump(lock, f, sort_keys=True, separators=(",", ":"))
+            os.chmod(path, 0o644)
+            return place.run("python", ask, args=["--lock", path])
+        one = free.reeve("package", "lock", "tiny==1.0")[1]
+        both = free.reeve("package", "lock", "tiny==1.0", "other==1.0")[1]
+        use(one, ["tiny==1.0"]).denied("tiny", "lic")
+        use(one, ["tiny==1.0"], license="MIT").failed("package_unavailable", "conflict", False, "tiny", "another license")
+        use(one, ["tiny==1.0"], license="MIT", size_bytes=1).failed("package_unavailable", "conflict", False, "tiny")
+        use(one, ["tiny==1.0"], runtime={"tag": "cp311-linux_sparc64"}).failed("package_unavailable", "conflict", False, None, "platform")
+        use(one, ["tiny==1.0"], runtime={"interpreter": "/opt/python3"}).failed("package_unavailable", "conflict", False, None, "interpreter")
+        use(both, ["other==1.0"]).failed("package_unavailable", "conflict", False, None, "tiny", "not asked for")
+        assert "layers" not in place.kept(), place.kept()
+
+
+def test_extras_as_their_package_spells_them():
+    def do(tool, extra):
+        meta = f"Metadata-Version: 2.1\nName: ext\nVersion: 1.0\nProvides-Extra: {extra}\nRequires-Dist: leaf; extra == \"{extra}\"\n"
+        with Registry("python", [wheel("ext", "1.0", data=Wheel("ext", "1.0", files=[("ext.py", "x = 1\n")], metadata=meta).data()), wheel("leaf", "1.0")]) as r:
+            assert set(Place(r, tool=tool).run("python", [f"ext[{extra}]==1.0"], "import leaf").ended().versions()) == {"ext", "leaf"}
+    each([(tool, extra) for _, tool in tools("uv", "pip") for extra in ("some-extra", "some_extra", "some.extra")], do, 2)
 
 
 def test_from_the_store_with_the_registry_down():
