@@ -18,6 +18,22 @@ static const json_t *find_direct(const json_t *lock, const char *name)
         return NULL;
 }
 
+/* What an extra brings in is in the lock only if it was made for that. */
+static bool has_extras(const struct rv_package *wanted, const json_t *found)
+{
+        const json_t *list = json_object_get(found, "extras");
+
+        for (size_t i = 0; i < wanted->n_extras; i++) {
+                bool is_there = false;
+
+                for (size_t k = 0; k < json_array_size(list) && !is_there; k++)
+                        is_there = strcmp(json_string_value(json_array_get(list, k)), wanted->extras[i]) == 0;
+                if (!is_there)
+                        return false;
+        }
+        return true;
+}
+
 static bool satisfies(const struct rv_package *wanted, const char *language, const char *text)
 {
         struct rv_version version;
@@ -100,9 +116,11 @@ const char *rv_lock_find_fault(const json_t *lock, const struct rv_request *q, c
                 const json_t *found = find_direct(lock, wanted->name);
                 const char *version = rv_json_get_string(found, "version", "");
 
-                if (found && satisfies(wanted, language, version))
+                if (found && has_extras(wanted, found) && satisfies(wanted, language, version))
                         continue;
-                if (found)
+                if (found && !has_extras(wanted, found))
+                        snprintf(ret, RV_LOCK_FAULT_SIZE, "%.200s is asked for, and it was made without an extra of that", wanted->requested);
+                else if (found)
                         snprintf(ret, RV_LOCK_FAULT_SIZE, "%.200s is asked for, and it has %.60s", wanted->requested, version);
                 else
                         snprintf(ret, RV_LOCK_FAULT_SIZE, "%.200s is asked for, and it has no such package", wanted->requested);

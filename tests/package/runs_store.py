@@ -90,6 +90,7 @@ def test_locks_that_were_edited():
         use(one, ["tiny==1.0"], runtime={"tag": "cp311-linux_sparc64"}).failed("package_unavailable", "conflict", False, None, "platform")
         use(one, ["tiny==1.0"], runtime={"interpreter": "/opt/python3"}).failed("package_unavailable", "conflict", False, None, "interpreter")
         use(both, ["other==1.0"]).failed("package_unavailable", "conflict", False, None, "tiny", "not asked for")
+        use(one, ["tiny[more]==1.0"]).failed("package_unavailable", "conflict", False, None, "extra")
         assert "layers" not in place.kept(), place.kept()
 
 
