@@ -139,6 +139,24 @@ static const char *kind_of(const json_t *package, enum rv_language language)
         return *rv_json_get_string(package, "url", "") ? "wheel" : "built";
 }
 
+/* What policy judges by, found out. */
+static int set_facts(json_t *entry, const struct rv_artifact *a)
+{
+        int r = set(entry, "size_bytes", json_integer((json_int_t)a->size_bytes));
+
+        if (r == 0 && a->has_published_at)
+                r = set(entry, "published_at", json_integer(a->published_at));
+        if (r == 0)
+                r = set(entry, "license", json_string(a->license));
+        if (r == 0)
+                r = set(entry, "yanked", json_boolean(a->is_yanked));
+        if (r == 0)
+                r = set(entry, "install_script", json_boolean(a->has_install_script));
+        if (r == 0)
+                r = set(entry, "registry_hash", json_boolean(a->has_registry_hash));
+        return r;
+}
+
 static json_t *make_entry(
         const struct rv_acquire *in, const json_t *package, const struct rv_artifact *a, const json_t *path)
 {
@@ -149,19 +167,9 @@ static json_t *make_entry(
         int r = entry ? 0 : rv_raise(-ENOMEM);
 
         if (r == 0)
-                r = set(entry, "size_bytes", json_integer((json_int_t)a->size_bytes));
-        if (r == 0 && a->has_published_at)
-                r = set(entry, "published_at", json_integer(a->published_at));
-        if (r == 0)
-                r = set(entry, "license", json_string(a->license));
+                r = set_facts(entry, a);
         if (r == 0)
                 r = set(entry, "extras", copy_or(package, "extras", json_array()));
-        if (r == 0)
-                r = set(entry, "yanked", json_boolean(a->is_yanked));
-        if (r == 0)
-                r = set(entry, "install_script", json_boolean(a->has_install_script));
-        if (r == 0)
-                r = set(entry, "registry_hash", json_boolean(a->has_registry_hash));
         if (r == 0)
                 r = set(entry, "path", json_incref((json_t *)path));
         if (r == 0 && in->language == RV_LANGUAGE_JAVASCRIPT)
@@ -261,4 +269,66 @@ int rv_acquire(const struct rv_acquire *in, const json_t *closure, json_t **ret_
                 r = make_lock(in, closure, artifacts, paths, ret_lock, err);
         free(artifacts);
         return r < 0 ? rv_trace(r) : r;
+}
+
+static int replace_facts(json_t *lock, const struct rv_artifact *artifacts, struct rv_error *err)
+{
+        json_t *package;
+        size_t i;
+
+        json_array_foreach(json_object_get(lock, "packages"), i, package) {
+                (void)json_object_del(package, "published_at");
+                if (set_facts(package, &artifacts[i]) < 0)
+                        return rv_raise(-ENOMEM);
+        }
+        return rv_trace(rv_lock_check(lock, err));
+}
+
+int rv_acquire_given(const struct rv_acquire *in, const json_t *given, json_t **ret_lock,
+        struct rv_package_failure *ret_failure, struct rv_error *err)
+{
+        _cleanup_(rv_json_unrefp) json_t *lock = json_deep_copy(given), *pages = NULL, *scanned = NULL;
+        const json_t *packages = json_object_get(lock, "packages");
+        _cleanup_(rv_arena_fini) struct rv_arena arena = { 0 };
+        struct rv_artifact *artifacts = calloc(json_array_size(packages) + 1, sizeof(*artifacts));
+        int r = lock && artifacts ? 0 : rv_raise(-ENOMEM);
+
+        for (size_t i = 0; r == 0 && i < json_array_size(packages); i++)
+                artifacts[i].arena = &arena;
+        if (r == 0)
+                r = fetch(in, packages, artifacts, &pages, ret_failure, err);
+        if (r == 0)
+                r = rv__acquire_scan(in, packages, artifacts, &scanned, ret_failure, err);
+        if (r == 0)
+                r = rv__acquire_check_hashes(packages, artifacts, ret_failure);
+        if (r == 0)
+                r = rv__acquire_compare(in, packages, artifacts, pages, ret_failure);
+        if (r == 0)
+                r = replace_facts(lock, artifacts, err);
+        if (r == 0)
+                *ret_lock = rv_take(&lock);
+        free(artifacts);
+        return r < 0 ? rv_trace(r) : r;
+}
+
+int rv_acquire_take_facts(const json_t *given, const json_t *known, json_t **ret_lock)
+{
+        static const char *const facts[] = { "size_bytes", "published_at", "license", "yanked", "install_script", "registry_hash" };
+        _cleanup_(rv_json_unrefp) json_t *lock = json_deep_copy(given);
+        const json_t *from = json_object_get(known, "packages");
+        json_t *package;
+        size_t i;
+
+        if (!lock)
+                return rv_raise(-ENOMEM);
+        json_array_foreach(json_object_get(lock, "packages"), i, package)
+                for (size_t k = 0; k < RV_N_ELEMENTS(facts); k++) {
+                        json_t *fact = json_object_get(json_array_get(from, i), facts[k]);
+
+                        (void)json_object_del(package, facts[k]);
+                        if (fact && json_object_set(package, facts[k], fact) < 0)
+                                return rv_raise(-ENOMEM);
+                }
+        *ret_lock = rv_take(&lock);
+        return 0;
 }

@@ -8,6 +8,7 @@
  *   rv_acquire()         a closure (closure.h) -> a lock (lock.h); the artifact of package N lies in the file named by
  *                        rv_acquire_file(N)
  *   rv_acquire_locked()  the artifacts of a lock that is there already
+ *   rv_acquire_given()   those of a lock that somebody gave, and what is true of them
  *
  * Blocks; any thread, one at a time for an input.
  */
@@ -45,6 +46,19 @@ void rv_acquire_file(size_t index, char ret[RV_ACQUIRE_FILE_SIZE]);
  */
 int rv_acquire(const struct rv_acquire *in, const json_t *closure, json_t **ret_lock,
         struct rv_package_failure *ret_failure, struct rv_error *err);
+
+/**
+ * rv_acquire_given() - of a lock that somebody gave, the artifacts, and all that policy judges by
+ * @given:    exactly these artifacts; what it says of their license, age and so on is nobody's word, and not looked at
+ * @ret_lock: the same with what the artifacts and the registry's pages say; set on 0
+ *
+ * Context, Ownership, Return: as rv_acquire()
+ */
+int rv_acquire_given(const struct rv_acquire *in, const json_t *given, json_t **ret_lock,
+        struct rv_package_failure *ret_failure, struct rv_error *err);
+
+/** rv_acquire_take_facts() - the same from a lock of the same digest, that was made here. Context: any. Ownership: a new reference. Return: 0 or -ENOMEM */
+int rv_acquire_take_facts(const json_t *given, const json_t *known, json_t **ret_lock);
 
 /** rv_acquire_fault() - a fault as reeve-unpack tells it (unpack.h), of @package (of a closure or lock; NULL: the fault names it). Context: any. Ownership: copies. Return: RV_ACQUIRE_E_FAILED */
 int rv_acquire_fault(const json_t *fault, const json_t *package, struct rv_package_failure *ret);

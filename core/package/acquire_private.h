@@ -44,5 +44,7 @@ int rv__acquire_scan(const struct rv_acquire *in, const json_t *packages, struct
 /** rv__acquire_compare() - closure, pages and bytes have to agree; the facts come from the latter two. Context: any. Ownership: borrows. Return: 0 or RV_ACQUIRE_E_FAILED */
 int rv__acquire_compare(const struct rv_acquire *in, const json_t *packages, struct rv_artifact *artifacts,
         const json_t *pages, struct rv_package_failure *f);
+/** rv__acquire_check_hashes() - are the artifacts those that a lock names, and fit to be installed? Context: any. Ownership: borrows. Return: 0 or RV_ACQUIRE_E_FAILED */
+int rv__acquire_check_hashes(const json_t *packages, const struct rv_artifact *artifacts, struct rv_package_failure *f);
 /** rv__acquire_paths() - the way from a requested package to each. Context: any. Ownership: a new reference. Return: 0 or -ENOMEM */
 int rv__acquire_paths(const struct rv_acquire *in, const json_t *packages, const json_t *scanned, json_t **ret);

@@ -79,16 +79,38 @@ static int mismatch(struct rv_package_failure *f, const json_t *package, const c
                                 rv_json_get_string(package, "version", ""), who);
 }
 
+/* Of a wheel in a lock that was given, whose source is not at hand: the least favourable of what that version has. */
+static void take_source_facts(const json_t *version, struct rv_artifact *a)
+{
+        const json_t *file;
+        size_t i;
+
+        json_array_foreach(json_object_get(version, "files"), i, file) {
+                const json_t *published = json_object_get(file, "published_at");
+                const char *name = rv_json_get_string(file, "name", ""), *end = strrchr(name, '.');
+
+                if (end && strcmp(end, ".whl") == 0)
+                        continue;
+                a->has_published_at = a->has_published_at || json_is_integer(published);
+                a->published_at = RV_MAX(a->published_at, (int64_t)json_integer_value(published));
+                a->is_yanked = a->is_yanked || json_is_true(json_object_get(file, "yanked"));
+        }
+}
+
 /* The facts are its source's; code of the package's own ran, as an install script's would. */
-static int compare_built(
-        const struct rv_acquire *in, const json_t *package, struct rv_artifact *a, struct rv_package_failure *f)
+static int compare_built(const struct rv_acquire *in, const json_t *package, struct rv_artifact *a, const json_t *page,
+        struct rv_package_failure *f)
 {
         const json_t *built = rv__acquire_find_built(in, package), *published = json_object_get(built, "published_at");
 
-        if (strcmp(rv_json_get_string(built, "sha256", ""), a->sha256) != 0)
-                return mismatch(f, package, "its build");
         a->has_install_script = true;
         a->has_registry_hash = false;
+        if (!built && json_object_get(package, "hash")) {
+                take_source_facts(rv_metadata_version(page, rv_json_get_string(package, "version", "")), a);
+                return 0;
+        }
+        if (strcmp(rv_json_get_string(built, "sha256", ""), a->sha256) != 0)
+                return mismatch(f, package, "its build");
         a->has_published_at = json_is_integer(published);
         a->published_at = json_integer_value(published);
         a->is_yanked = json_is_true(json_object_get(built, "yanked"));
@@ -162,7 +184,7 @@ int rv__acquire_compare(const struct rv_acquire *in, const json_t *packages, str
         json_array_foreach((json_t *)packages, i, package) {
                 const json_t *page = json_object_get(pages, rv_json_get_string(package, "name", ""));
 
-                r = rv__acquire_is_built(package)        ? compare_built(in, package, &artifacts[i], f)
+                r = rv__acquire_is_built(package)        ? compare_built(in, package, &artifacts[i], page, f)
                         : in->language == RV_LANGUAGE_PYTHON ? compare_python(package, &artifacts[i], page, f)
                                                        : compare_npm(package, &artifacts[i], page, f);
                 /* A file that is another's is told as that, and not for what is in it. */
@@ -197,17 +219,7 @@ int rv__acquire_paths(const struct rv_acquire *in, const json_t *packages, const
 
 /* ---- Those of a lock ---- */
 
-/* Policy has judged by what the lock says: of a lock that was given it is another's word, until the file is read. */
-static bool is_told_right(const json_t *package, const struct rv_artifact *a)
-{
-        bool is_built = strcmp(rv_json_get_string(package, "kind", ""), "built") == 0;
-
-        return strcmp(rv_json_get_string(package, "license", ""), a->license) == 0 &&
-                (uint64_t)json_integer_value(json_object_get(package, "size_bytes")) == a->size_bytes &&
-                json_is_true(json_object_get(package, "install_script")) == (is_built || a->has_install_script);
-}
-
-static int check_hashes(const json_t *packages, const struct rv_artifact *artifacts, struct rv_package_failure *f)
+int rv__acquire_check_hashes(const json_t *packages, const struct rv_artifact *artifacts, struct rv_package_failure *f)
 {
         json_t *package;
         size_t i;
@@ -219,10 +231,6 @@ static int check_hashes(const json_t *packages, const struct rv_artifact *artifa
                         return mismatch(f, package, "the lock");
                 if (artifacts[i].fault)
                         return rv_acquire_fault(artifacts[i].fault, package, f);
-                if (!is_told_right(package, &artifacts[i]))
-                        return rv__acquire_fail(f, "package_unavailable", "conflict", false, rv_json_get_string(package, "name", ""),
-                                                "the lock says another license, size or install script of %s %s than its file has; make another (reeve package lock)", rv_json_get_string(package, "name", ""),
-                                                rv_json_get_string(package, "version", ""));
         }
         return 0;
 }
@@ -262,7 +270,7 @@ int rv_acquire_locked(
         if (r == 0)
                 r = rv__acquire_scan(in, packages, artifacts, &scanned, ret_failure, err);
         if (r == 0)
-                r = check_hashes(packages, artifacts, ret_failure);
+                r = rv__acquire_check_hashes(packages, artifacts, ret_failure);
         free(artifacts);
         return r < 0 ? rv_trace(r) : r;
 }

@@ -230,6 +230,16 @@ static void explain(struct rv_packages_work *w)
                 w->r = RV_ACQUIRE_E_FAILED;
 }
 
+/* What a lock that was given says of its packages is nobody's word. */
+static void look_at_given(struct rv_packages_work *w)
+{
+        json_t *lock = NULL;
+
+        w->r = rv_acquire_given(&w->in, w->lock, &lock, &w->failure, &w->err);
+        json_decref(w->lock);
+        w->lock = lock;
+}
+
 static void work(void *arg)
 {
         struct rv_packages_work *w = &((struct rv_run *)arg)->packages.work;
@@ -248,6 +258,9 @@ static void work(void *arg)
                 break;
         case RV_WORK_HELD_LOCK:
                 w->r = rv_acquire_locked(&w->in, w->lock, &w->failure, &w->err);
+                break;
+        case RV_WORK_GIVEN_LOCK:
+                look_at_given(w);
                 break;
         case RV_WORK_SOURCE:
                 rv_buf_fini(&w->archive);

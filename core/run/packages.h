@@ -43,6 +43,7 @@ struct rv_packages_work {
                 RV_WORK_NEW_LOCK,
                 RV_WORK_EXPLAIN,
                 RV_WORK_HELD_LOCK,
+                RV_WORK_GIVEN_LOCK,
                 RV_WORK_SOURCE,
                 RV_WORK_BUILT
         } what;
@@ -59,7 +60,7 @@ struct rv_packages_work {
         int64_t cutoff_s;
         bool wants_young;                /* in of NEW_LOCK: of packages younger than cutoff_s, all versions that are, … */
         json_t *young;                   /* … out: by name */
-        json_t *lock;                    /* in of HELD_LOCK, out of NEW_LOCK */
+        json_t *lock;                    /* in of HELD_LOCK and GIVEN_LOCK, out of NEW_LOCK and GIVEN_LOCK */
         struct rv_package_failure failure;
         struct rv_error err;
         int r;
@@ -150,6 +151,12 @@ enum rv_step rv__packages_refuse(struct rv_run *run, const struct rv_package_fai
 struct rv_registry *rv__packages_registry(struct rv_run *run, bool is_whole);
 /** rv__resolve_start_job() - have the package manager find versions, with all that is known. Context: loop thread, in the phase `resolve`. Ownership: borrows. Return: what comes next */
 enum rv_step rv__resolve_start_job(struct rv_run *run);
+/** rv__resolve_given() - take the lock that came with the request, with what is found out about its packages. Context: as before. Ownership: borrows. Return: what comes next */
+enum rv_step rv__resolve_given(struct rv_run *run);
+/** rv__resolve_take_lock() - the run's lock is this. Context: as before. Ownership: takes the lock. Return: 0 or -ENOMEM */
+int rv__resolve_take_lock(struct rv_run *run, json_t *take_lock);
+/** rv__resolve_refuse_to_begin() - the backend has no registry, or no packages. Context: as before. Ownership: copies. Return: what comes next */
+enum rv_step rv__resolve_refuse_to_begin(struct rv_run *run, const char *why);
 /** rv__resolve_learn() - find out from the pages where the registry's files are. Context: as before. Ownership: borrows. Return: what comes next */
 enum rv_step rv__resolve_learn(struct rv_run *run);
 /** rv__resolve_take_learned() - that was found out. Context: as before. Ownership: borrows. Return: what comes next */

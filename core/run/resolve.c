@@ -5,7 +5,6 @@
 #include "package/closure.h"
 #include "package/drivers.h"
 #include "package/lock.h"
-#include "package/lock_match.h"
 #include "package/runtime_identity.h"
 #include "policy/obligations.h"
 
@@ -62,7 +61,7 @@ static int make_key(struct rv_run *run, const struct rv_registry *registry)
         return key ? rv_trace(rv_json_canonical_sha256(key, p->key)) : rv_raise(-ENOMEM);
 }
 
-static int take_lock(struct rv_run *run, json_t *take_lock)
+int rv__resolve_take_lock(struct rv_run *run, json_t *take_lock)
 {
         struct rv_run_packages *p = &run->packages;
 
@@ -90,7 +89,7 @@ static int use_held(struct rv_run *run)
                 return 0;
         }
         if (is_all_pinned(run) || (resolved_us <= now_us && now_us - resolved_us < ttl_us)) {
-                r = take_lock(run, lock);
+                r = rv__resolve_take_lock(run, lock);
                 return r < 0 ? rv_trace(r) : 1;
         }
         json_decref(p->stale_lock);
@@ -98,19 +97,10 @@ static int use_held(struct rv_run *run)
         return 0;
 }
 
-/* One that the caller gave: exactly that, if it is for what is asked for. */
-static enum rv_step use_given(struct rv_run *run)
+/* What cannot be: no registry, no backend, nothing to find packages with. */
+enum rv_step rv__resolve_refuse_to_begin(struct rv_run *run, const char *why)
 {
-        struct rv_package_failure f = { .code = RV_PACKAGE_UNAVAILABLE, .cause = "conflict" };
-        char text[RV_LOCK_FAULT_SIZE];
-        const char *why = rv_lock_find_fault(
-                run->input.lock, run->request, rv_config_runtime(run->core->config, run->tenant->runtime), text);
-
-        if (why) {
-                snprintf(f.message, sizeof(f.message), "the lock that was given cannot be used: %s; make another (reeve package lock)", why);
-                return rv__packages_refuse(run, &f, RV_PHASE_RESOLVE);
-        }
-        return take_lock(run, json_incref((json_t *)run->input.lock)) < 0 ? fail_for_memory(run) : RV_STEP_NEXT;
+        return rv__run_refuse(run, RV_CODE_BACKEND_DENIED, RV_PHASE_RESOLVE, why, json_pack("{s:s, s:[s]}", "backend", run->backend->name, "missing", "packages"));
 }
 
 /* ---- The job ---- */
@@ -190,12 +180,6 @@ enum rv_step rv__resolve_start_job(struct rv_run *run)
         return rv__packages_wait(run, UINT64_MAX);
 }
 
-/* What cannot be: no registry, no backend, nothing to find packages with. */
-static enum rv_step refuse_to_begin(struct rv_run *run, const char *why)
-{
-        return rv__run_refuse(run, RV_CODE_BACKEND_DENIED, RV_PHASE_RESOLVE, why, json_pack("{s:s, s:[s]}", "backend", run->backend->name, "missing", "packages"));
-}
-
 static enum rv_step begin(struct rv_run *run)
 {
         struct rv_run_packages *p = &run->packages;
@@ -205,14 +189,14 @@ static enum rv_step begin(struct rv_run *run)
 
         rv__packages_begin(run, run->core->config->phases.resolve_ms);
         if (step != RV_STEP_NEXT || !run->core->store)
-                return step != RV_STEP_NEXT ? step : refuse_to_begin(run, "this reeve has no package store");
+                return step != RV_STEP_NEXT ? step : rv__resolve_refuse_to_begin(run, "this reeve has no package store");
         if (!p->obligations && rv_policy_obligations(run->granted, &p->obligations) < 0)
                 return fail_for_memory(run);
         if (run->input.lock)
-                return use_given(run);
+                return rv__resolve_given(run);
         registry = rv__packages_registry(run, false);
         if (!registry)
-                return refuse_to_begin(run, rv__run_no_registry(run));
+                return rv__resolve_refuse_to_begin(run, rv__run_no_registry(run));
         if (make_key(run, registry) < 0)
                 return fail_for_memory(run);
         r = use_held(run);
@@ -243,7 +227,8 @@ static enum rv_step prepare_job(struct rv_run *run)
         struct rv_error err = { 0 };
 
         if (run->manifest.capabilities[RV_CAPABILITY_network_registries].grade == RV_GRADE_ABSENT)
-                return refuse_to_begin(run, run->manifest.capabilities[RV_CAPABILITY_network_registries].reason);
+                return rv__resolve_refuse_to_begin(
+                        run, run->manifest.capabilities[RV_CAPABILITY_network_registries].reason);
         if (registry && registry->proxy_fault)
                 rv_error_set(&err, -EINVAL, "the proxy for the %s registry cannot be used: %s; set registries.%s.proxy to another", rv_language_name(registry->language),
                              registry->proxy_fault, rv_language_name(registry->language));
@@ -254,7 +239,7 @@ static enum rv_step prepare_job(struct rv_run *run)
                         rv_language_name(registry->language));
         rv_registry_tools_fini(&p->env);
         if (!registry || err.code || rv_registry_resolver_env(registry, runtime ? runtime->root : "host", &p->env, &err) < 0)
-                return refuse_to_begin(run, registry ? err.message : "the registry has no address");
+                return rv__resolve_refuse_to_begin(run, registry ? err.message : "the registry has no address");
         return registry->has_files || p->work.pages ? rv__resolve_start_job(run) : rv__resolve_learn(run);
 }
 
@@ -422,7 +407,7 @@ static enum rv_step take_new_lock(struct rv_run *run)
                 return fail_for_memory(run);
         if (is_new && ++p->n_excludes <= EXCLUDES_MAX)
                 return rv__resolve_start_job(run);
-        if (take_lock(run, rv_take(&p->work.lock)) < 0)
+        if (rv__resolve_take_lock(run, rv_take(&p->work.lock)) < 0)
                 return fail_for_memory(run);
         if (rv_store_lock_keep(run->core->store, p->key, p->lock, rv_now_us(), &err) < 0)
                 run->core->host->log(run->core->host->ctx, RV_LOG_WARNING, err.message);
@@ -437,13 +422,15 @@ static enum rv_step look_at_work(struct rv_run *run)
         rv__run_clear_timer(run);
         if (p->work.what == RV_WORK_LEARN)
                 return rv__resolve_take_learned(run);       /* a failure shows in what comes next, and is looked into there */
+        if (p->work.r == 0 && p->work.what == RV_WORK_GIVEN_LOCK)
+                return rv__resolve_take_lock(run, rv_take(&p->work.lock)) < 0 ? fail_for_memory(run) : RV_STEP_NEXT;
         if (p->work.r == 0)
                 return p->work.what == RV_WORK_NEW_LOCK ? take_new_lock(run) : rv__build_worked(run);
         if (p->work.r == RV_ACQUIRE_E_FAILED && p->stale_lock &&
                 (!strcmp(p->work.failure.cause, "registry_unreachable") || !strcmp(p->work.failure.cause, "registry_error"))) {
                 p->is_stale = true;
                 rv__packages_unclaim(run);
-                return take_lock(run, rv_take(&p->stale_lock)) < 0 ? fail_for_memory(run) : RV_STEP_NEXT;
+                return rv__resolve_take_lock(run, rv_take(&p->stale_lock)) < 0 ? fail_for_memory(run) : RV_STEP_NEXT;
         }
         if (p->work.r == RV_ACQUIRE_E_FAILED && p->work.what == RV_WORK_EXPLAIN && p->work.source)
                 return rv__build_consider(run);

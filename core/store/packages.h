@@ -92,6 +92,9 @@ void rv_store_lock_drop(struct rv_store *store, const char *key);
 /** rv_store_layer_is_there() - is there a layer of that name, and of the right user? Context: any thread. Ownership: borrows. Return: as named */
 bool rv_store_layer_is_there(const struct rv_store *store, const char *digest);
 
+/** rv_store_layer_lock() - the lock that a layer was made of. Context: any thread; may block on a slow disk. Ownership: a new reference. Return: 0; RV_STORE_E_ABSENT no such layer, or a damaged one; -ENOMEM */
+int rv_store_layer_lock(const struct rv_store *store, const char *digest, json_t **ret);
+
 /** rv_store_layer_is_compiled() - has it got its byte code? Context: any thread. Ownership: borrows. Return: as named */
 bool rv_store_layer_is_compiled(const struct rv_store *store, const char *digest);
 

@@ -2,8 +2,10 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "package/lock.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -31,6 +33,30 @@ bool rv_store_layer_is_there(const struct rv_store *store, const char *digest)
 
         return fd >= 0 && fstatat(fd, digest, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) &&
                 st.st_uid == store->owner && !(st.st_mode & 022);
+}
+
+int rv_store_layer_lock(const struct rv_store *store, const char *digest, json_t **ret)
+{
+        _cleanup_(rv_buf_fini) struct rv_buf text = { 0 };
+        _cleanup_(rv_closep) int fd = rv_store_layer_is_there(store, digest) ? rv__store_layers(store) : -ENOENT;
+        char path[RV_SHA256_HEX_SIZE + 16], found[RV_SHA256_HEX_SIZE];
+        json_t *lock;
+        int r;
+
+        if (fd < 0)
+                return RV_STORE_E_ABSENT;
+        snprintf(path, sizeof(path), "%s/lock.json", digest);
+        r = rv_read_file_at(fd, path, RV_LOCK_BYTES_MAX, &text);
+        if (r == 0)
+                r = rv_lock_read(text.data ? text.data : "", text.size, &lock, NULL);
+        if (r < 0)
+                return r == -ENOMEM ? rv_trace(r) : RV_STORE_E_ABSENT;
+        r = rv_lock_digest(lock, found);
+        if (r == 0 && strcmp(found, digest) == 0)
+                *ret = lock;
+        else
+                json_decref(lock);
+        return r < 0 ? rv_trace(r) : strcmp(found, digest) ? RV_STORE_E_ABSENT : 0;
 }
 
 bool rv_store_layer_is_compiled(const struct rv_store *store, const char *digest)

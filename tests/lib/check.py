@@ -455,6 +455,9 @@ def everything(c, options):
         # With privilege: the spawner, the gate, and what they are made of.
         c.suites("sanitize", ("root",), "root tests", "root" if os.geteuid() == 0 else "")
 
+    def packages():
+        c.suites("sanitize", ("packages",), "packages", "packages" if os.geteuid() == 0 else "")
+
     def scripts():
         c.suites("sanitize", ("scripts",), "scripts")
         real_registries(c, "gcc-lto")
@@ -462,7 +465,7 @@ def everything(c, options):
         audit(c, "gcc-lto")
 
     export_uv(c)
-    c.beside(builds, tests, scripts)
+    c.beside(builds, tests, scripts, packages)
     for jobs in [4] + ([1, 8] if options.long else []):
         conformance(c, "gcc-lto", jobs)
     escape(c, "gcc-lto")

@@ -8,6 +8,7 @@ import glob
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -68,12 +69,12 @@ def test_ten_at_once_build_once():
 
 
 def test_locks_that_were_edited():
-    strict = ('return policy { packages = { rule { id = "lic", match = { license = "GPL*" }, deny = "no gpl" }, rule { id = "young", match = { stage = "resolved", yanked = true },'
+    strict = ('return policy { packages = { rule { id = "lic", match = { license = "GPL*" }, deny = "no gpl" }, rule { id = "withdrawn", match = { yanked = true },'
               ' deny = "withdrawn" }, default = "allow" }, network = { default = "allow" }, idempotency = { default = "none" }, backend = { default = "tenant" } }')
-    with Registry("python", [wheel("tiny", "1.0", license="GPL-3.0"), wheel("other", "1.0")]) as r:
+    with Registry("python", [wheel("tiny", "1.0", license="GPL-3.0"), wheel("other", "1.0"), wheel("gone", "1.0", {"yanked": "unsafe"})]) as r:
         place, free = Place(r, tool="pip", policy=strict), Place(r, tool="pip")
 
-        def use(lock, ask, **changes):
+        def use(lock, ask, to=place, **changes):
             lock = json.loads(json.dumps(lock))
             lock["runtime"].update(changes.pop("runtime", {}))
             lock["packages"][-1].update(changes)
@@ -81,17 +82,30 @@ def test_locks_that_were_edited():
             with open(path, "w", encoding="utf-8") as f:
                 json.dump(lock, f, sort_keys=True, separators=(",", ":"))
             os.chmod(path, 0o644)
-            return place.run("python", ask, args=["--lock", path])
+            return to.run("python", ask, args=["--lock", path])
         one = free.reeve("package", "lock", "tiny==1.0")[1]
         both = free.reeve("package", "lock", "tiny==1.0", "other==1.0")[1]
         use(one, ["tiny==1.0"]).denied("tiny", "lic")
-        use(one, ["tiny==1.0"], license="MIT").failed("package_unavailable", "conflict", False, "tiny", "another license")
-        use(one, ["tiny==1.0"], license="MIT", size_bytes=1).failed("package_unavailable", "conflict", False, "tiny")
+        gone = free.reeve("package", "lock", "gone==1.0")[1]
+        forged = {"license": "MIT", "size_bytes": 1, "yanked": False, "published_at": 1500000000, "registry_hash": True}
+        use(one, ["tiny==1.0"], **forged).denied("tiny", "lic")
+        use(gone, ["gone==1.0"]).denied("gone", "withdrawn")
+        use(gone, ["gone==1.0"], **forged).denied("gone", "withdrawn")
         use(one, ["tiny==1.0"], runtime={"tag": "cp311-linux_sparc64"}).failed("package_unavailable", "conflict", False, None, "platform")
         use(one, ["tiny==1.0"], runtime={"interpreter": "/opt/python3"}).failed("package_unavailable", "conflict", False, None, "interpreter")
+        use(one, ["tiny==1.0"], hash="sha256:" + "0" * 64).failed("package_install_failed", "hash_mismatch", False, "tiny")
         use(both, ["other==1.0"]).failed("package_unavailable", "conflict", False, None, "tiny", "not asked for")
         use(one, ["tiny[more]==1.0"]).failed("package_unavailable", "conflict", False, None, "extra")
         assert "layers" not in place.kept(), place.kept()
+
+        # Where a layer of it is, nothing is fetched, and its own lock is believed: also with the registry down.
+        used = use(one, ["tiny==1.0"], to=free, **forged).ended()
+        assert used.all["packages"]["lock"][0]["license"] == "GPL-3.0", used.all
+        shutil.rmtree(place.packages)
+        subprocess.run(["cp", "-a", free.packages, place.packages], check=True)
+        r.stop()
+        use(one, ["tiny==1.0"], **forged).denied("tiny", "lic")
+        use(one, ["tiny==1.0"], to=free, **forged).ended()
 
 
 def test_extras_as_their_package_spells_them():
@@ -226,7 +240,7 @@ def test_obligations_that_cannot_be_met():
 def test_denials_of_what_is_needed():
     def do(language, tool, name):
         rules = {"name": ('rule { id = "no-leaf", match = { name = "leaf" }, deny = "not that one" }', "no-leaf"),
-                 "age": ('rule { id = "young", when = function(p) return p.age_days < 7 end, deny = "too young" }', "young"),
+                 "age": ('rule { id = "withdrawn", when = function(p) return p.age_days < 7 end, deny = "too young" }', "withdrawn"),
                  "license": ('rule { id = "copyleft", match = { license = "AGPL-*" }, deny = "license" }', "copyleft")}
         rows = [either(language, "top", "1.0.0", [("mid", ">=1")]), either(language, "mid", "1.0.0", [("leaf", ">=1")]), either(language, "leaf", "1.0.0", time=since(1), license="AGPL-3.0")]
         with Registry(language, rows) as r:
