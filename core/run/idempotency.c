@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/test_point.h"
+#include "package/lock.h"
 #include "run/recover.h"
 #include "store/outcomes.h"
 
@@ -26,11 +27,18 @@
 
 /* ---- What a key is ---- */
 
-/* SHA-256 of all that the request asks for, defaults filled in, and for whom. */
+/* SHA-256 of all that the request asks for, defaults filled in, and for whom. With another lock it is another run. */
 static int make_fingerprint(const struct rv_run *run, char ret[RV_SHA256_HEX_SIZE])
 {
-        _cleanup_(rv_json_unrefp) json_t *whole = json_pack("{s:o, s:s}", "request", rv_request_canonical(run->request, false), "tenant", run->tenant->name);
+        char lock[RV_SHA256_HEX_SIZE];
+        const char *digest = NULL;
+        _cleanup_(rv_json_unrefp) json_t *whole = NULL;
 
+        if (run->input.lock && rv_lock_digest(run->input.lock, lock) < 0)
+                return rv_raise(-ENOMEM);
+        if (run->input.lock)
+                digest = lock;
+        whole = json_pack("{s:o, s:s, s:s*}", "request", rv_request_canonical(run->request, false), "tenant", run->tenant->name, "lock", digest);
         return whole ? rv_trace(rv_json_canonical_sha256(whole, ret)) : rv_raise(-ENOMEM);
 }
 

@@ -71,7 +71,7 @@ def test_ten_at_once_build_once():
 def test_locks_that_were_edited():
     strict = ('return policy { packages = { rule { id = "lic", match = { license = "GPL*" }, deny = "no gpl" }, rule { id = "withdrawn", match = { yanked = true },'
               ' deny = "withdrawn" }, default = "allow" }, network = { default = "allow" }, idempotency = { default = "none" }, backend = { default = "tenant" } }')
-    with Registry("python", [wheel("tiny", "1.0", license="GPL-3.0"), wheel("other", "1.0"), wheel("gone", "1.0", {"yanked": "unsafe"})]) as r:
+    with Registry("python", [wheel("tiny", "1.0", license="GPL-3.0"), wheel("other", "1.0"), wheel("other", "2.0"), wheel("gone", "1.0", {"yanked": "unsafe"})]) as r:
         place, free = Place(r, tool="pip", policy=strict), Place(r, tool="pip")
 
         def use(lock, ask, to=place, **changes):
@@ -97,6 +97,16 @@ def test_locks_that_were_edited():
         use(both, ["other==1.0"]).failed("package_unavailable", "conflict", False, None, "tiny", "not asked for")
         use(one, ["tiny[more]==1.0"]).failed("package_unavailable", "conflict", False, None, "extra")
         assert "layers" not in place.kept(), place.kept()
+
+        # With a key, another lock is another request.
+        locks = [free.reeve("package", "lock", f"other=={v}")[1] for v in ("1.0", "2.0", "1.0")]
+        for lock, status in zip(locks, ("completed", 422, "completed")):
+            path = os.path.join(free.folder, "keyed.lock")
+            with open(path, "w", encoding="utf-8") as f:
+                json.dump(lock, f)
+            os.chmod(path, 0o644)
+            answer = json.loads(free.begin("python", ["other>=1"], args=["--lock", path], idempotency_key="k").communicate(timeout=60)[0])
+            assert answer["status"] == status, answer
 
         # Where a layer of it is, nothing is fetched, and its own lock is believed: also with the registry down.
         used = use(one, ["tiny==1.0"], to=free, **forged).ended()

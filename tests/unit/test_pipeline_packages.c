@@ -59,7 +59,7 @@ static struct {
         struct bench *b;
         enum work work;
         enum layer layer;
-        unsigned n_works, n_new, n_held, n_explained, n_builds, n_compiled, n_stops;
+        unsigned n_works, n_new, n_held, n_given, n_explained, n_builds, n_compiled, n_stops;
         struct rv_run *working;
         void (*done)(void *arg);
         void (*built)(void *arg, const struct rv_spawn_event *event);
@@ -134,6 +134,7 @@ static int do_work(void *work_arg, void (*fn)(void *arg), void (*done)(void *arg
         world.n_works++;
         world.n_new += run->packages.work.what == RV_WORK_NEW_LOCK;
         world.n_held += run->packages.work.what == RV_WORK_HELD_LOCK;
+        world.n_given += run->packages.work.what == RV_WORK_GIVEN_LOCK;
         world.n_explained += run->packages.work.what == RV_WORK_EXPLAIN;
         world.working = run;
         world.done = done;
@@ -453,7 +454,8 @@ static void a_lock_that_is_given(void **state)
         perform(b, &c);
         expect_text(b, "code", reason_of(b, "code"), "ok");
         expect_number(b, "starts", b->calls.n_starts, 1);
-        expect_number(b, "fetched by the lock", world.n_held, 1);
+        expect_number(b, "looked at as given", world.n_given, 1);
+        expect_number(b, "fetched by the lock", world.n_held, 0);
         expect_number(b, "builds", world.n_builds, 1);
         perform(b, &other);
         expect_text(b, "code", reason_of(b, "code"), "package_unavailable");
