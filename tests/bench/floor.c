@@ -149,7 +149,9 @@ int main(int argc, char **argv)
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sync) < 0 ||
                 socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) < 0)
                 die("socketpair", strerror(errno));
-        child = (struct ns_child){ .spawner_fd = sync[1], .cgroup = &cg, .runtime = &rt, .has_own_uid = true };
+        child = (struct ns_child){
+                .spawner_fd = sync[1], .layers_fd = -EBADF, .cgroup = &cg, .runtime = &rt, .has_own_uid = true
+        };
         pid = start(&child, sync[0]);
         assign(sync[0], (int[]){ control[1], make_payload(argv[2]), 0, 1, 2 });
         close(control[1]);
