@@ -235,7 +235,8 @@ static enum rv_step queue(struct rv_run *run)
 {
         struct rv_error err = { 0 };
         bool is_there = false;
-        int r = rv__packages_claim(run, run->packages.digest);
+        bool is_claimed = run->packages.claim_fd >= 0 && strcmp(run->packages.claimed, run->packages.digest) == 0;
+        int r = is_claimed ? 0 : rv__packages_claim(run, run->packages.digest);
 
         if (r == RV_STORE_E_TAKEN) {
                 rv__packages_say(run, "waiting for another run that makes the same layer");

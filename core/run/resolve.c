@@ -402,6 +402,7 @@ static enum rv_step take_new_lock(struct rv_run *run)
         struct rv_run_packages *p = &run->packages;
         struct rv_error err = { 0 };
         bool is_new = false;
+        int layer_fd = -EBADF;
 
         if (exclude_young(run, &is_new) < 0)
                 return fail_for_memory(run);
@@ -409,9 +410,15 @@ static enum rv_step take_new_lock(struct rv_run *run)
                 return rv__resolve_start_job(run);
         if (rv__resolve_take_lock(run, rv_take(&p->work.lock)) < 0)
                 return fail_for_memory(run);
+        /* The layer is this run's to make before others see the lock: it has the artifacts at hand, and they would fetch them. */
+        (void)rv_store_claim(run->core->store, p->digest, &layer_fd, NULL);
         if (rv_store_lock_keep(run->core->store, p->key, p->lock, rv_now_us(), &err) < 0)
                 run->core->host->log(run->core->host->ctx, RV_LOG_WARNING, err.message);
         rv__packages_unclaim(run);
+        if (layer_fd >= 0) {
+                p->claim_fd = layer_fd;
+                memcpy(p->claimed, p->digest, sizeof(p->claimed));
+        }
         return RV_STEP_NEXT;
 }
 
