@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "base/child.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/test_point.h"

@@ -232,8 +232,9 @@ static int show(const struct rv_layers *layers, const char *name, int dir_fd, co
         return fsync(layers->layers_fd) < 0 ? rv_raise(-errno) : 0;
 }
 
-int rv_layers_publish(
-        const struct rv_layers *layers, const char *name, const char *digest, int lock_fd, struct rv_error *err)
+/* What was made there, root's from here on. */
+static int take_staged(const struct rv_layers *layers, const char *name, const char *digest, enum rv_layers_kind kind,
+        const char *manifest, int *ret_fd, struct rv_error *err)
 {
         _cleanup_(rv_closep) int fd = -EBADF;
         int r = check_names(name, digest, err);
@@ -243,7 +244,19 @@ int rv_layers_publish(
         fd = open_staged(layers, name);
         if (fd < 0)
                 return rv_error_set(err, rv_trace(fd), "cannot open the staging directory %s: %s", name, strerror(-fd));
-        r = rv__layers_own(fd, RV_LAYERS_BUILT, MANIFEST, err);
+        r = rv__layers_own(fd, kind, manifest, err);
+        if (r < 0)
+                return rv_trace(r);
+        *ret_fd = rv_take_fd(&fd);
+        return 0;
+}
+
+int rv_layers_publish(
+        const struct rv_layers *layers, const char *name, const char *digest, int lock_fd, struct rv_error *err)
+{
+        _cleanup_(rv_closep) int fd = -EBADF;
+        int r = take_staged(layers, name, digest, RV_LAYERS_BUILT, MANIFEST, &fd, err);
+
         if (r < 0)
                 return rv_trace(r);
         rv_test_point("layer-owned");
@@ -272,14 +285,8 @@ static int merge(const struct rv_layers *layers, int from_fd, const char *digest
 int rv_layers_add_compiled(const struct rv_layers *layers, const char *name, const char *digest, struct rv_error *err)
 {
         _cleanup_(rv_closep) int fd = -EBADF;
-        int r = check_names(name, digest, err);
+        int r = take_staged(layers, name, digest, RV_LAYERS_COMPILED, MANIFEST_COMPILED, &fd, err);
 
-        if (r < 0)
-                return r;
-        fd = open_staged(layers, name);
-        if (fd < 0)
-                return rv_error_set(err, rv_trace(fd), "cannot open the staging directory %s: %s", name, strerror(-fd));
-        r = rv__layers_own(fd, RV_LAYERS_COMPILED, MANIFEST_COMPILED, err);
         if (r < 0)
                 return rv_trace(r);
         r = merge(layers, fd, digest);

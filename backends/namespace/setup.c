@@ -158,18 +158,6 @@ static bool take_assignment(struct ns_child *c, int flags)
         return true;
 }
 
-/* What the spawner ignores or blocks is not the program's business. */
-static void reset_signals(void)
-{
-        struct sigaction act = { .sa_handler = SIG_DFL };
-        sigset_t none;
-
-        for (int i = 1; i < NSIG; i++)
-                (void)sigaction(i, &act, NULL);
-        sigemptyset(&none);
-        sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
 /* What makes this namespace a network: the sockets go out and are not kept, and nothing can change them from here on. */
 static void open_network(const struct ns_child *c)
 {
@@ -238,7 +226,7 @@ _Noreturn void ns_child_main(struct ns_child *c)
         tell(c, NS_JOINED);
         STEP("close the spawner's files", keep_only_channel(c));
         let_go_of_caller(c);
-        reset_signals();
+        rv_child_reset_signals();       /* what the spawner ignores or blocks is not the program's business */
         umask(022);
         raise_oom_score();
         (void)personality(PER_LINUX);   /* a caller's setarch -R would take address space randomisation from the run */

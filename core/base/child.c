@@ -94,6 +94,16 @@ static bool place_fds(const struct rv_child *c, int report_fd, int *exe_fd)
         return dup3(report, 3 + (int)c->n_fds, O_CLOEXEC) >= 0;
 }
 
+void rv_child_reset_signals(void)
+{
+        sigset_t none;
+
+        for (int i = 1; i < _NSIG; i++)
+                signal(i, SIG_DFL);
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
 /* Between fork and exec: only what may be called in a signal handler. */
 static _Noreturn void become(const struct run *r)
 {
@@ -101,12 +111,8 @@ static _Noreturn void become(const struct run *r)
         const struct rv_child *c = r->child;
         char *const *argv = (char *const *)c->argv, *const *envp = c->envp ? (char *const *)c->envp : none;
         int exe_fd = c->exe_fd, report_fd = r->report[1], e;
-        sigset_t empty;
 
-        for (int i = 1; i < _NSIG; i++)
-                signal(i, SIG_DFL);
-        sigemptyset(&empty);
-        sigprocmask(SIG_SETMASK, &empty, NULL);
+        rv_child_reset_signals();
         setsid();
         prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
         if (chdir("/") == 0 && dup2(r->in[0], STDIN_FILENO) >= 0 && dup2(r->out[1], STDOUT_FILENO) >= 0 &&

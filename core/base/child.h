@@ -64,3 +64,6 @@ void rv_child_fini(struct rv_child *c);
 
 /** rv_child_end_text() - how it ended and the first line of its standard error, in ASCII, as the end of a sentence: "ended with status 3: no such host". Context: any. Ownership: the caller's memory. Return: @ret */
 const char *rv_child_end_text(const struct rv_child *c, char *ret, size_t size);
+
+/** rv_child_reset_signals() - nothing ignored, caught or blocked: what a new process does whose program is not to know what its parent did. Context: between fork and exec (async-signal-safe). Ownership: none. Return: none */
+void rv_child_reset_signals(void);

@@ -71,6 +71,34 @@ int usage_error(const char *verb, const char *fmt, ...)
         return EXIT_USAGE;
 }
 
+static void list_commands(FILE *f, const char *verb, const char *about, const struct command *commands)
+{
+        int width = 8;
+
+        for (const struct command *c = commands; c->name; c++)
+                width = RV_MAX(width, (int)strlen(c->name));
+        fprintf(f, "usage: reeve %s COMMAND [OPTION…] [ARGUMENT…]\n\n%s\n\n", verb, about);
+        for (const struct command *c = commands; c->name; c++)
+                fprintf(f, "  %-*s %s\n", width, c->name, c->text);
+        fprintf(f, "\n`reeve %s COMMAND --help` tells more.\n", verb);
+}
+
+int run_command(const char *verb, const char *about, const struct command *commands, int argc, char **argv)
+{
+        if (argc < 2) {
+                list_commands(stderr, verb, about, commands);
+                return EXIT_USAGE;
+        }
+        if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
+                list_commands(stdout, verb, about, commands);
+                return 0;
+        }
+        for (const struct command *c = commands; c->name; c++)
+                if (!strcmp(argv[1], c->name))
+                        return c->run(argc - 1, argv + 1);
+        return usage_error(verb, "there is no command %s", argv[1]);
+}
+
 void print_text(const char *fmt, ...)
 {
         _cleanup_(rv_buf_fini) struct rv_buf line = { 0 };

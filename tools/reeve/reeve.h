@@ -25,6 +25,16 @@ int verb_version(int argc, char **argv);
 /** usage_error() - say what is wrong with the words of the command. Context: any. Ownership: borrows. Return: EXIT_USAGE */
 int usage_error(const char *verb, const char *fmt, ...) RV_PRINTF(2, 3);
 
+/* A command of a verb that has several: `reeve audit verify`. The last of a list has no name. */
+struct command {
+        const char *name;
+        int (*run)(int argc, char **argv);      /* argv[0] is the command */
+        const char *text;                       /* what it does, for the list of them */
+};
+
+/** run_command() - the one of @commands that argv[1] names, or the list of them, under @about. Context: as the command. Ownership: borrows. Return: the exit status */
+int run_command(const char *verb, const char *about, const struct command *commands, int argc, char **argv);
+
 /** say() - one line on standard error that begins "reeve: "; what a caller wrote is shown, never obeyed (control characters). Context: may block. Ownership: borrows. Return: none */
 void say(const char *fmt, ...) RV_PRINTF(1, 2);
 

@@ -1,5 +1,6 @@
 #include "runtime_tool.h"
 
+#include "base/child.h"
 #include "base/clock.h"
 #include "base/fd.h"
 
@@ -58,12 +59,8 @@ int tool_find(const char *name, const char *package, char ret[TOOL_PATH_SIZE], s
 static _Noreturn void become(const struct tool *t, int out_fd, pid_t parent)
 {
         int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-        sigset_t none;
 
-        for (int i = 1; i < _NSIG; i++)
-                signal(i, SIG_DFL);
-        sigemptyset(&none);
-        sigprocmask(SIG_SETMASK, &none, NULL);
+        rv_child_reset_signals();
         setsid();
         prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
         if (getppid() != parent)

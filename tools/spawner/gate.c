@@ -2,6 +2,7 @@
 
 #include "spawner.h"
 
+#include "base/child.h"
 #include "base/fd.h"
 #include "base/helper.h"
 
@@ -34,17 +35,6 @@ void gate_find(struct gate *gate)
         (void)rv_helper_find("gate", HELPER, &gate->exe_fd, &gate->exe_error);
 }
 
-static void clear_signals(void)
-{
-        struct sigaction act = { .sa_handler = SIG_DFL };
-        sigset_t none;
-
-        for (int i = 1; i < NSIG; i++)
-                (void)sigaction(i, &act, NULL);
-        sigemptyset(&none);
-        sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
 /* In the child: there is nobody to tell why it goes wrong; its end is seen. */
 static _Noreturn void become(const struct gate *gate, int channel_fd)
 {
@@ -57,7 +47,7 @@ static _Noreturn void become(const struct gate *gate, int channel_fd)
                 _exit(126);
         if (rv_cgroup_join(&gate->cgroup) < 0 || syscall(SYS_close_range, EXE_FD + 1, ~0u, 0) < 0)
                 _exit(126);
-        clear_signals();
+        rv_child_reset_signals();
         umask(077);
         (void)setrlimit(RLIMIT_CORE, &no_core);
         if (geteuid() == 0 && (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0))

@@ -3,6 +3,7 @@
 #include "request.h"
 #include "spawner.h"
 
+#include "base/child.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/helper.h"
@@ -71,17 +72,6 @@ static void report(struct spawner *s, uint64_t id, int e, const char *text)
         spawner_report(s, id, &event, NULL, 0);
 }
 
-static void clear_signals(void)
-{
-        struct sigaction act = { .sa_handler = SIG_DFL };
-        sigset_t none;
-
-        for (int i = 1; i < NSIG; i++)
-                (void)sigaction(i, &act, NULL);
-        sigemptyset(&none);
-        sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
 /* Descriptors 0 to 5 of the helper, lifted first so that none is overwritten before it is taken. */
 static int arrange(const int from[EXE_FD])
 {
@@ -110,7 +100,7 @@ static _Noreturn void become(const struct spawner *s, const struct layer_job *jo
                 _exit(126);
         if (rv_cgroup_join(&job->cgroup) < 0 || syscall(SYS_close_range, EXE_FD + 1, ~0u, 0) < 0)
                 _exit(126);
-        clear_signals();
+        rv_child_reset_signals();
         umask(022);
         if (geteuid() == 0 && (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0))
                 _exit(126);
