@@ -57,7 +57,6 @@ struct finding {
         struct progress progress;
         struct rv_run *run;
         int status;
-        bool is_sealed, is_released;
 };
 
 static int take(void *ctx, int id, const char *value)
@@ -153,22 +152,6 @@ static void on_progress(void *ctx, const char *text)
         progress_show(&f->progress, text);
 }
 
-static void end_if_over(struct finding *f)
-{
-        if (f->is_sealed && f->is_released)
-                rv_loop_stop(&f->session.loop);
-}
-
-static void on_sealed(void *arg, int r, const struct rv_error *err)
-{
-        struct finding *f = arg;
-
-        (void)r;
-        (void)err;
-        f->is_sealed = true;
-        end_if_over(f);
-}
-
 static void on_answered(void *ctx, struct rv_run *run)
 {
         struct finding *f = ctx;
@@ -189,7 +172,7 @@ static void on_answered(void *ctx, struct rv_run *run)
                         (void)rv_write_all(STDERR_FILENO, line.data, line.size);
         }
         progress_show(&f->progress, "compiling");
-        rv_seal_start(f->session.seal, RV_SEAL_NEW, on_sealed, f);
+        session_answered(&f->session);
 }
 
 static void on_released(void *ctx, struct rv_run *run)
@@ -198,9 +181,7 @@ static void on_released(void *ctx, struct rv_run *run)
 
         (void)run;
         progress_clear(&f->progress);
-        f->is_released = f->session.is_last = true;
-        rv_gate_client_hang_up(f->session.core.gate);
-        end_if_over(f);
+        session_released(&f->session);
 }
 
 static int find_in_session(struct finding *f, const char *config, const json_t *request)

@@ -28,7 +28,6 @@ struct run_verb {
         struct progress progress;
         int outcome_fd;
         int status;
-        bool is_sealed, is_released;
         uv_async_t signalled;
         int n_signals_seen, n_signals_answered;         /* counted when last looked at; when the run was answered */
         uint64_t moved_us;      /* when the last byte, or signal, went through since then */
@@ -147,31 +146,12 @@ static void write_problem(struct run_verb *v, struct stream *s, const struct rv_
                 (void)put_and_wait(&sink, end, strlen(end));
 }
 
-static void end_if_over(struct run_verb *v)
-{
-        if (v->is_sealed && v->is_released)
-                rv_loop_stop(&v->session.loop);
-}
-
 static void on_released(void *ctx, struct rv_run *run)
 {
         struct run_verb *v = ctx;
 
         (void)run;
-        v->is_released = v->session.is_last = true;
-        rv_gate_client_hang_up(v->session.core.gate);
-        end_if_over(v);
-}
-
-/* What went wrong was warned of. */
-static void on_sealed(void *arg, int r, const struct rv_error *err)
-{
-        struct run_verb *v = arg;
-
-        (void)r;
-        (void)err;
-        v->is_sealed = true;
-        end_if_over(v);
+        session_released(&v->session);
 }
 
 static void on_progress(void *ctx, const char *text)
@@ -249,7 +229,7 @@ static void on_answered(void *ctx, struct rv_run *run)
         lose(v, "output", "standard error", err_r);
         lose(v, what, v->options.outcome, file_r);
         /* While what is left of the run is removed. */
-        rv_seal_start(v->session.seal, RV_SEAL_NEW, on_sealed, v);
+        session_answered(&v->session);
 }
 
 static void on_signal(int number)

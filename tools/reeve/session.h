@@ -36,7 +36,8 @@ struct session {
         struct rv_loop loop;
         struct rv_core core;
         struct rv_seal *seal;
-        bool is_last;                    /* what the signer signs next is the last that is wanted of the spawner */
+        bool is_sealed;                  /* after session_answered() */
+        bool is_last;                    /* its run is released: what the signer signs next is the last that is wanted of the spawner */
         rv_sign_cb sign_cb;              /* of the question that the signer has not answered */
         void *sign_arg;
         struct rv_registry *registries[2];   /* by enum rv_language; NULL: not looked for */
@@ -75,6 +76,10 @@ int session_settle_signing(struct session *s, struct rv_error *err);
 
 /** session_ask() - ask the signer and wait for its answer, 3 s at most. Context: settled, the loop not running. Ownership: borrows. Return: 0; -EPIPE; -ETIMEDOUT */
 int session_ask(struct session *s, const struct rv_sign_request *q, struct rv_sign_answer *ret);
+/** session_answered() - the only run has its answer: begin to seal the log. Context: loop thread. Ownership: borrows. Return: none */
+void session_answered(struct session *s);
+/** session_released() - the only run is released: the loop stops once the log is sealed too. Context: loop thread. Ownership: borrows. Return: none */
+void session_released(struct session *s);
 /** session_seal() - seal the log and wait until that is done. Context: settled, the loop not running. Ownership: borrows. Return: 0; -errno with @err */
 int session_seal(struct session *s, enum rv_seal_mode mode, struct rv_error *err);
 
