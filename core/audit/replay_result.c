@@ -118,19 +118,25 @@ static int copy_group(const struct rv_replay_group *like, struct rv_replay_group
         return rv_raise(-ENOMEM);
 }
 
-int rv_replay_add_change(struct rv_replay_result *result, const struct rv_verdict_change *change, struct rv_span tenant,
-        uint64_t seq, struct rv_span decision_id)
+/* As long as both are there. */
+static struct rv_replay_group borrow_group(const struct rv_verdict_change *change, char *tenant)
 {
-        _cleanup_(rv_freep) char *name = strndup(tenant.text ? tenant.text : "", tenant.n);
-        struct rv_replay_group like = {
+        return (struct rv_replay_group){
                 .change = change->change,
-                .tenant = name,
+                .tenant = tenant,
                 .section = (char *)change->section,
                 .rule_before = (char *)change->rule_before,
                 .rule_now = (char *)change->rule_now,
                 .before = (char *)change->before,
                 .now = (char *)change->now,
         };
+}
+
+int rv_replay_add_change(struct rv_replay_result *result, const struct rv_verdict_change *change, struct rv_span tenant,
+        uint64_t seq, struct rv_span decision_id)
+{
+        _cleanup_(rv_freep) char *name = strndup(tenant.text ? tenant.text : "", tenant.n);
+        struct rv_replay_group like = borrow_group(change, name);
         const char *const texts[] = { name, like.section, like.rule_before, like.rule_now, like.before, like.now };
         struct rv_replay_group *g, copy;
         int r;
@@ -162,15 +168,7 @@ int rv_replay_group_make(const struct rv_verdict_change *change, struct rv_span 
         struct rv_span decision_id, struct rv_replay_group *ret)
 {
         _cleanup_(rv_freep) char *name = strndup(tenant.text ? tenant.text : "", tenant.n);
-        struct rv_replay_group like = {
-                .change = change->change,
-                .tenant = name,
-                .section = (char *)change->section,
-                .rule_before = (char *)change->rule_before,
-                .rule_now = (char *)change->rule_now,
-                .before = (char *)change->before,
-                .now = (char *)change->now,
-        };
+        struct rv_replay_group like = borrow_group(change, name);
 
         if (!name)
                 return rv_raise(-ENOMEM);
