@@ -22,6 +22,7 @@ class Place:
 
     def __init__(self, reeve, directory, **config):
         self.reeve, self.directory = reeve, directory
+        self.foreign = left_cgroups()       # of reeves that were killed elsewhere on this host: not these runs' to remove
         self.acknowledged = []      # answers that callers got, for those who note them
         self.state = os.path.join(directory, "state")
         first = 2020000 + os.getpid() % 40 * 1000
@@ -247,7 +248,7 @@ def left_files(at):
 def left(at, before=frozenset()):
     """What is there of runs that are over, given some time to go."""
     for _ in range(30):
-        found = (left_cgroups() | left_processes(at) | left_locks(at) | left_mounts(at) | left_files(at)) - before
+        found = (left_cgroups() | left_processes(at) | left_locks(at) | left_mounts(at) | left_files(at)) - before - at.foreign
         if not found:
             break
         time.sleep(0.1)
