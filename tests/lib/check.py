@@ -1,33 +1,27 @@
 #!/usr/bin/python3
-"""All checks of the project, one step after another (tools/dev/check calls this; see there for the options).
+"""All checks of the project (tools/dev/check calls this; see there for the options).
 
-A step is a command with a log of its own in build-check/logs/. Meson suites and conformance files count by
-their tests, every other step counts one. The log of a step that fails is printed whole.
+Each is a step (steps.py). Meson suites and conformance files count by their tests, every other step counts one.
 """
 import argparse
 import concurrent.futures
-import fnmatch
 import glob
 import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
-import threading
 import time
+
 
 import tree
 import uv
+from steps import LOGS, OUT, Steps, count_conformance
 
-OUT = os.path.join(tree.TOP, "build-check")
-LOGS = os.path.join(OUT, "logs")
-IS_CI = os.environ.get("CI") == "true"
 JOBS = str(os.cpu_count() or 1)
 PYTHON = "/usr/bin/python3"
 REGISTRY_CASES = "tests/conformance/packages.json"   # with registries that are not made on the spot
-DIFFERENT = 77   # exit status of a script that had nothing to ask (automake's and meson's "skipped")
 
 # A build that the checks use: directory name -> (compiler, meson options).
 BUILDS = {
@@ -52,144 +46,11 @@ BUILDS = {
             "null-argument", "possible-null-argument")])]),
 }
 
-# What has time: it yields to what runs beside it, also where the kernel shares out processors by session.
-PATIENT = ["sh", "-c", 'echo 10 2>/dev/null >/proc/$$/autogroup; exec nice -n 10 "$@"', "sh"]
-
 # What runs programs, and what the checks do with it.
 PROGRAMS = ["tools/reeve/reeve", "tools/gate/reeve-gate", "tools/fetch/reeve-fetch", "tools/unpack/reeve-unpack", "tests/escape/probe"]
 
 
-class Checks:
-    def __init__(self, options):
-        self.options = options
-        self.passed = self.failed = self.skipped = 0
-        self.unexplained = []
-        self.reasons = self.read_reasons()
-        self.broken = set()     # steps that failed, for those that need them
-        self.lock = threading.Condition()
-        self.done = set()
-        self.finished = set()   # steps, run or not
-        self.n_lanes = 1
-
-    @staticmethod
-    def read_reasons():
-        """tests/skips.txt: `name pattern: reason` a line; # begins a comment."""
-        reasons = {}
-        path = os.path.join(tree.TOP, "tests/skips.txt")
-        for line in open(path, encoding="utf-8") if os.path.exists(path) else ():
-            line = line.strip()
-            if line and not line.startswith("#"):
-                name, colon, reason = line.partition(": ")
-                if not colon or not reason.strip():
-                    sys.exit(f"tests/skips.txt: a line without a reason: {line}")
-                reasons[name] = reason.strip()
-        return reasons
-
-    def note_skips(self, names):
-        """Counts skipped tests. Returns what to add to the step's line."""
-        self.skipped += len(names)
-        for name in names:
-            reason = next((r for pattern, r in self.reasons.items() if fnmatch.fnmatchcase(name, pattern)), None)
-            if reason is None:
-                self.unexplained.append(name)
-                if IS_CI:
-                    self.failed += 1
-            print(f"      skipped {name}: {reason or 'no reason in tests/skips.txt'}", flush=True)
-
-    def is_wanted(self, name):
-        return not self.options.only or bool(re.search(self.options.only, name))
-
-    def finish(self, name):
-        with self.lock:
-            self.finished.add(name)
-            self.lock.notify_all()
-
-    def wait(self, names):
-        """Until these steps are finished, which another lane may be at."""
-        with self.lock:
-            while self.n_lanes > 1 and not self.finished.issuperset(names):
-                self.lock.wait()
-
-    def step(self, name, command, timeout_s=600, env=None, needs=(), count=None, show=None, is_patient=False):
-        """Runs one step.
-
-        command     a list, or several lists run in order until one fails
-        needs       names of steps without which this one makes no sense: it waits for them, and fails unrun if one did
-        count       function of the log's text -> (passed, failed, [skipped names]) or None: counts one
-        show        pattern of the lines of the log to print though the step passed
-        is_patient  it leaves the processors to what runs beside it
-        """
-        try:
-            if self.is_wanted(name):
-                self.run_step(name, command, timeout_s, env, needs, count, show, is_patient)
-        finally:
-            self.finish(name)
-
-    def run_step(self, name, command, timeout_s, env, needs, count, show, is_patient):
-        self.done.add(name)
-        self.wait([n for n in needs if self.is_wanted(n)])
-        missing = [n for n in needs if n in self.broken]
-        if missing:
-            with self.lock:
-                self.failed += 1
-                self.broken.add(name)
-                print(f"FAIL  {name:<34}    unrun, as {missing[0]} failed", flush=True)
-            return
-        log = os.path.join(LOGS, re.sub(r"[^\w.-]+", "-", name) + ".log")
-        commands = [command] if isinstance(command[0], str) else command
-        began, status = time.monotonic(), 0
-        with open(log, "w", encoding="utf-8") as out:
-            for c in commands:
-                out.write(f"$ {' '.join(c)}\n")
-                out.flush()
-                status = run(PATIENT + c if is_patient else c, out, timeout_s - (time.monotonic() - began), env)
-                if status:
-                    break
-        with self.lock:
-            self.judge(name, log, status, time.monotonic() - began, count, show)
-
-    def judge(self, name, log, status, took, count, show):
-        with open(log, encoding="utf-8", errors="replace") as f:
-            text = f.read()
-        counted = count(text) if count else None
-        skips = []
-        if status == DIFFERENT and not counted:
-            skips = [name]
-        elif counted:
-            self.passed += counted[0]
-            self.failed += max(counted[1], 1 if status and not counted[1] else 0)
-            skips = counted[2]
-        else:
-            self.passed += status == 0
-            self.failed += status != 0
-        is_bad = status not in (0, DIFFERENT) or bool(counted and counted[1])
-        figures = f"  ({counted[0]} passed, {counted[1]} failed, {len(skips)} skipped)" if counted else ""
-        word = "FAIL" if is_bad else "skip" if skips and not counted else "ok"
-        print(f"{word:<4}  {name:<34} {took:7.1f} s{figures}", flush=True)
-        if is_bad:
-            self.broken.add(name)
-            print("".join(f"      | {line}\n" for line in text.splitlines()), end="", flush=True)
-        elif show:
-            print("".join(f"      {line}\n" for line in text.splitlines() if re.search(show, line)), end="", flush=True)
-        self.note_skips(skips)
-
-    def beside(self, *lanes):
-        """Runs these functions at the same time. What measures times closely, or looks for what is left on the host, has no
-        place in one. A step that needs another lane's waits for it, so that no two lanes may wait for each other."""
-        def lane(function):
-            try:
-                function()
-            finally:
-                with self.lock:
-                    self.n_lanes -= 1
-                    self.lock.notify_all()
-
-        self.n_lanes = len(lanes)
-        with concurrent.futures.ThreadPoolExecutor(len(lanes)) as pool:
-            for done in [pool.submit(lane, function) for function in lanes]:
-                done.result()
-        self.n_lanes = 1
-
+class Checks(Steps):
     def build(self, name, targets=()):
         """Sets up (if its options changed, afresh) and builds build-check/NAME, all of it or these targets."""
         compiler, options = BUILDS[name]
@@ -221,33 +82,6 @@ class Checks:
                "RV_MUST_RUN": must_run}
         self.step(f"{label} {name}", command, env=env, needs=[f"build {name}"],
                   count=lambda _: count_meson(log))
-
-    def summary(self):
-        if self.unexplained and IS_CI:
-            print("A skip needs a line in tests/skips.txt: " + ", ".join(self.unexplained))
-        if not self.done:
-            print("no step has such a name")
-            self.failed += 1
-        print(f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped")
-        return 1 if self.failed else 0
-
-
-def run(command, out, timeout_s, env):
-    """Runs one command in a session of its own, so that on a timeout all of it can be ended. Its status."""
-    with subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, cwd=tree.TOP,
-                          env={**os.environ, **(env or {})}, start_new_session=True) as p:
-        try:
-            return p.wait(max(timeout_s, 1))
-        except (subprocess.TimeoutExpired, KeyboardInterrupt) as why:
-            os.killpg(p.pid, signal.SIGTERM)
-            try:
-                p.wait(10)
-            except subprocess.TimeoutExpired:
-                os.killpg(p.pid, signal.SIGKILL)
-            if isinstance(why, KeyboardInterrupt):
-                raise
-            out.write("\nended: it took too long\n")
-            return 124
 
 
 def known_suites(directory):
@@ -281,12 +115,6 @@ def count_meson(path):
             passed += ok
             failed += max(bad, 1)
     return passed, failed, skipped
-
-
-def count_conformance(text):
-    """The runner's last line, and the names of what it skipped."""
-    m = re.search(r"^(\d+) passed, (\d+) failed, (\d+) skipped$", text, re.M)
-    return m and (int(m[1]), int(m[2]), re.findall(r"^skip: ([^:]+)", text, re.M))
 
 
 def style(c):
@@ -394,14 +222,17 @@ def audit(c, name):
            timeout_s=600, needs=[f"build {name}"], show=r"^(\d+ (single-byte|logs)|reeve's own)|: \d+ of \d+ not found$")
 
 
-def bench(c, name):
+BRIEF = {"egress": ["--brief"], "packages": ["-n", "3"], "start": ["40"]}
+
+
+def bench(c, name, is_long):
     """Runs each executable of tests/bench with --build DIRECTORY and prints its figures; whether they are good is for
     a reader, who knows what else the machine does."""
     for script in tree.files(under="tests/bench/"):
         if not os.access(os.path.join(tree.TOP, script), os.X_OK):
             continue
         label = os.path.splitext(os.path.basename(script))[0]
-        c.step(f"bench {label}", [script, "--build", os.path.join(OUT, name)], timeout_s=300,
+        c.step(f"bench {label}", [script, "--build", os.path.join(OUT, name), *([] if is_long else BRIEF.get(label, []))], timeout_s=300,
                needs=[f"build {name}"], show=r"^(?!\$ )\S|^ +\S")
 
 
@@ -483,7 +314,7 @@ def everything(c, options):
     c.step(f"soak {n} runs, 8 at a time", [PYTHON, "tests/lib/soak.py", "--reeve", reeve_of("gcc-lto"), "--runs", str(n), "-j", "8"],
            timeout_s=3600 if options.long else 600, needs=["build gcc-lto"], show=r"^(?!\$ )")
     guest(c, "gcc-lto", options.long)
-    bench(c, "gcc-lto")
+    bench(c, "gcc-lto", options.long)
     packaging(c, "gcc-debug")
 
 
