@@ -45,6 +45,11 @@ static int set_number(json_t *line, const char *name, uint64_t value)
         return value && json_object_set_new(line, name, json_integer((json_int_t)value)) < 0 ? rv_raise(-ENOMEM) : 0;
 }
 
+static int set_flag(json_t *line, const char *name, bool value)
+{
+        return value && json_object_set_new(line, name, json_true()) < 0 ? rv_raise(-ENOMEM) : 0;
+}
+
 static int set_texts(json_t *line, const char *name, const char *const *values, size_t n)
 {
         json_t *list = n ? json_array() : NULL;
@@ -67,8 +72,10 @@ int rv__fetch_write_line(const struct rv_fetch_request *q, const char *id, const
 
         if (r == 0)
                 r = set_texts(line, "resolve", q->resolve, q->n_resolve);
-        if (r == 0 && q->is_public_only && json_object_set_new(line, "is_public_only", json_true()) < 0)
-                r = rv_raise(-ENOMEM);
+        if (r == 0)
+                r = set_flag(line, "is_public_only", q->is_public_only);
+        if (r == 0)
+                r = set_flag(line, "tells_redirects", q->tells_redirects);
         if (r == 0)
                 r = set_text(line, "file", file);
         if (r == 0)

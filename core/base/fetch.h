@@ -23,6 +23,7 @@
  *     resolve     list of at most 64 texts "host:port:address", an address in brackets or   none
  *                 not: where a name is, instead of asking; they stay known to later requests
  *     is_public_only  true: only addresses of the public Internet are connected to         false
+ *     tells_redirects  true: a redirect to another place is an answer                      false
  *
  * An answer is a JSON object on one line of at most RV_FETCH_ANSWER_BYTES_MAX bytes. Whatever the status, it was
  * answered: {"id", "status", "headers", "bytes"}, then exactly `bytes` bytes; `headers` is an object of texts by
@@ -40,7 +41,9 @@
  * exempt as well; through it, where names are not resolved here, only addresses in the URL are judged.
  *
  * A redirect is followed, at most RV_FETCH_REDIRECTS_MAX times, if scheme, host and port stay the same, and if the
- * method does: a POST is sent on by 307 and 308 alone. No cookies, no .netrc, no proxy from the environment,
+ * method does: a POST is sent on by 307 and 308 alone. One to another place is refused (`redirect_refused`), or, with
+ * `tells_redirects`, answered as it came, its `location` an absolute address: whether to go there, and with which
+ * credentials, is for the client to say. No cookies, no .netrc, no proxy from the environment,
  * HTTP/1.1 only; no compression is asked for, and an answer that has one is an error (`protocol`).
  *
  * A line that is no JSON object, or one without a usable id or body_bytes, ends the helper with status 2 and a
@@ -105,7 +108,7 @@ struct rv_fetch_request {
         const char *ca, *proxy;          /* or NULL */
         const char *const *resolve;      /* "host:port:address" */
         size_t n_resolve;
-        bool is_public_only;
+        bool is_public_only, tells_redirects;
 };
 
 struct rv_fetch_answer {

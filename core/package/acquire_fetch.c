@@ -126,8 +126,7 @@ static int send(const struct rv_acquire *in, const json_t *packages, struct rv_a
 
         if (!b->n)
                 return 0;
-        r = rv_fetch_many(
-                in->source.helper_fd, b->items, b->n, in->dir_fd, in->source.stop, in->source.deadline_us, err);
+        r = rv_metadata_fetch(&in->source, b->items, b->n, in->dir_fd, err);
         if (r < 0)
                 return rv_trace(r);
         for (size_t i = 0; i < b->n; i++) {

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #define DEMANDS_MAX 80u              /* a request has at most 50 packages; then the hints */
-#define EXCERPT_SIZE 280
 
 static const struct {
         const char *word;
@@ -115,6 +114,7 @@ static void list_hints(const struct rv_package_trouble *t, struct list *l)
                                 .constraints = { l->hints[i].constraint },
                                 .n_constraints = *l->hints[i].constraint ? 1 : 0,
                                 .is_pinned = strncmp(l->hints[i].constraint, "==", 2) == 0,
+                                .pin = rv_json_get_string(json_object_get(t->obligations, "pins"), l->hints[i].name, NULL),
                                 .is_hint = true,
                         };
 }
@@ -199,7 +199,7 @@ static int probe(const struct rv_package_trouble *t, const struct rv__probe *pro
                         return 0;
                 }
         }
-        r = rv_fetch_many(t->source->helper_fd, items, n, -EBADF, t->source->stop, t->source->deadline_us, &why);
+        r = rv_metadata_fetch(t->source, items, n, -EBADF, &why);
         for (size_t i = 0; i < n; i++) {
                 if (r == 0)
                         take_probe(&probes[i], &items[i], f);
@@ -256,19 +256,6 @@ static void look_at_pages(const struct list *l, const json_t *pages, struct rv__
         }
 }
 
-/* Each can be had by itself. */
-static void tell_conflict(const struct rv_package_trouble *t, struct rv__finding *f)
-{
-        char names[160] = "", words[EXCERPT_SIZE];
-        size_t used = 0;
-
-        for (size_t i = 0; i < t->n_packages && used < sizeof(names); i++)
-                used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "", t->packages[i].requested);
-        rv__diagnose_excerpt(rv_json_get_string(t->closure, "text", ""), words, sizeof(words));
-        rv__find(f, RV_PACKAGE_CAUSE_CONFLICT, t->packages[0].name, "%s cannot be installed with all that %s: no versions satisfy everything at once%s%s", names,
-                 t->n_packages > 1 ? "they need" : "it needs", *words ? "; the tool says: " : "", words);
-}
-
 /* Texts of a registry stand in it, and what was cut may end within a character. */
 static void make_plain(char *text)
 {
@@ -287,6 +274,8 @@ static void tell(const struct rv__finding *f, const char *otherwise, struct rv_p
         if (f->install_cause) {
                 ret->code = RV_PACKAGE_INSTALL_FAILED;
                 ret->cause = f->install_cause;
+        } else if (f->is_of_resolver) {
+                *ret = (struct rv_package_failure){ .code = RV_PACKAGE_RESOLVER_CODE, .cause = RV_PACKAGE_RESOLVER_FAILED, .is_retryable = true };
         }
         rv_text_copy(ret->package, sizeof(ret->package), *f->package ? f->package : otherwise);
         rv_text_copy(ret->message, sizeof(ret->message), f->message);
@@ -327,7 +316,7 @@ int rv_package_diagnose(const struct rv_package_trouble *t, struct rv_package_fa
         if (r < 0)
                 return rv_trace(r);
         rv__diagnose_elsewhere(t, &f);
-        tell_conflict(t, &f);
+        rv__diagnose_end(t, &f);
         tell(&f, t->packages[0].name, ret);
         if (f.source)
                 *t->ret_source = f.source;

@@ -14,6 +14,9 @@
 
 #define RV_PACKAGE_UNAVAILABLE "package_unavailable"
 #define RV_PACKAGE_INSTALL_FAILED "package_install_failed"
+/* The package manager, or its sandbox, failed. */
+#define RV_PACKAGE_RESOLVER_CODE "backend_failed"
+#define RV_PACKAGE_RESOLVER_FAILED "resolver_failed"
 
 /* X(NAME, word, may the same request succeed later without change): of RV_PACKAGE_UNAVAILABLE */
 /* clang-format off */

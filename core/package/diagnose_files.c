@@ -118,7 +118,7 @@ int rv__diagnose_files(const struct rv_package_trouble *t, const struct rv__prob
         }
         if (r)
                 return r < 0 ? rv_trace(r) : 0;
-        r = rv_fetch_many(t->source->helper_fd, items, n, t->dir_fd, t->source->stop, t->source->deadline_us, err);
+        r = rv_metadata_fetch(t->source, items, n, t->dir_fd, err);
         if (r == 0)
                 r = look_at_files(t, probes, items, n, f, err);
         for (size_t i = 0; i < n; i++) {

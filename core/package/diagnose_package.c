@@ -57,7 +57,7 @@ static bool is_pre(const struct look *l, const char *text)
  * Which versions all of the constraints first..end take. A Python pre-release that no constraint names is taken only
  * where there is nothing else: by pip, if no release satisfies them; by uv, if the package has no release at all.
  */
-static size_t match(struct look *l, size_t first, size_t end, bool has_pin)
+static size_t match(struct look *l, size_t first, size_t end, bool is_pin)
 {
         bool is_pip = strcmp(rv_json_get_string(json_object_get(l->t->closure, "tool"), "name", ""), "pip") == 0, has_release = false;
         size_t n_in = 0, n_pre = 0;
@@ -71,7 +71,7 @@ static size_t match(struct look *l, size_t first, size_t end, bool has_pin)
 
                         all = r == 0 ? 0 : RV_MAX(all, r);
                 }
-                if (all && has_pin)
+                if (all && is_pin)
                         all = is_version(l, l->demand->pin, l->versions[i]);
                 l->is_in[i] = all == 1;
                 n_in += all == 1;
@@ -92,7 +92,7 @@ static size_t match(struct look *l, size_t first, size_t end, bool has_pin)
 /* Where the first version that a constraint names would stand in the list; its end if it names none. */
 static size_t place_of(const struct look *l)
 {
-        const char *c = l->demand->n_constraints ? l->demand->constraints[0] : "";
+        const char *c = l->demand->n_constraints ? l->demand->constraints[0] : l->demand->pin ? l->demand->pin : "";
         struct rv_version wanted, v;
         size_t n, place = 0;
         char text[RV_VERSION_SIZE_MAX];
@@ -197,22 +197,35 @@ static void tell_missing(const struct look *l, struct rv__finding *f)
 
 static void tell_conflict(const struct look *l, bool is_pin, struct rv__finding *f)
 {
-        char want[200], near[240];
+        char want[200];
         const char *name = l->demand->name;
 
-        if (!is_pin) {
+        if (is_pin)
+                rv__find(f, RV_PACKAGE_CAUSE_CONFLICT, name, "policy pins %s to %.60s, which does not satisfy %s: ask for that version", name,
+                         l->demand->pin, wanted(l, want, sizeof(want)));
+        else
                 rv__find(f, RV_PACKAGE_CAUSE_CONFLICT, name, "no version of %s satisfies %s at once: ask for one of them", name,
                          wanted(l, want, sizeof(want)));
-                return;
-        }
+}
+
+/* npm takes a pin only as the version is spelled: what is shorter is a range. */
+static bool has_pin(const struct look *l)
+{
+        bool is_exact = order_of(l) == RV_VERSION_SEMVER;
+
         for (size_t i = 0; i < l->n; i++)
-                if (is_version(l, l->demand->pin, l->versions[i])) {
-                        rv__find(f, RV_PACKAGE_CAUSE_CONFLICT, name, "policy pins %s to %.60s, which does not satisfy %s: ask for that version", name,
-                                 l->demand->pin, wanted(l, want, sizeof(want)));
-                        return;
-                }
-        rv__find(f, RV_PACKAGE_CAUSE_MISSING_VERSION, name, "policy pins %s to %.60s, and the registry has no such version; the nearest are %s", name,
-                 l->demand->pin, near_versions(l, near, sizeof(near)));
+                if (is_exact ? strcmp(l->demand->pin, l->versions[i]) == 0
+                             : is_version(l, l->demand->pin, l->versions[i]))
+                        return true;
+        return false;
+}
+
+static void tell_missing_pin(const struct look *l, struct rv__finding *f)
+{
+        char near[240];
+
+        rv__find(f, RV_PACKAGE_CAUSE_MISSING_VERSION, l->demand->name, "policy pins %s to %.60s, and the registry has no such version; the nearest are %s: change the pin in the policy",
+                 l->demand->name, l->demand->pin, near_versions(l, near, sizeof(near)));
 }
 
 static void tell_too_new(const struct look *l, const char *version, const json_t *entry, struct rv__finding *f)
@@ -313,6 +326,10 @@ static const char *look_at(struct look *l, struct rv__finding *f)
 {
         const struct rv__demand *d = l->demand;
 
+        if (d->pin && l->n && !has_pin(l)) {
+                tell_missing_pin(l, f);
+                return NULL;
+        }
         for (size_t i = 0; i < d->n_constraints; i++)
                 if (match(l, i, i + 1, false) == 0) {
                         struct rv__demand alone = { .name = d->name,

@@ -15,6 +15,7 @@ struct rv__finding {
         enum rv_package_cause cause;         /* NONE: nothing was found */
         bool is_ours;                        /* a refusal of reeve's own, which will not be over later */
         json_t *source;                      /* what could be built instead; a reference, or NULL */
+        bool is_of_resolver;                 /* the package manager failed, not what was asked for */
         const char *install_cause;           /* a file must not be installed: that is then the cause; else NULL */
         char package[216];
         char message[512];
@@ -55,6 +56,8 @@ void rv__find(struct rv__finding *f, enum rv_package_cause cause, const char *pa
 void rv__diagnose_gate(const struct rv_package_trouble *t, const json_t *pages, struct rv__finding *f);
 /** rv__diagnose_elsewhere() - did a package name a place outside of the registry? For when nothing else was found. Context: any. Ownership: borrows. Return: none */
 void rv__diagnose_elsewhere(const struct rv_package_trouble *t, struct rv__finding *f);
+/** rv__diagnose_end() - how the tool ended, for when nothing else was found. Context: any. Ownership: borrows. Return: none */
+void rv__diagnose_end(const struct rv_package_trouble *t, struct rv__finding *f);
 /** rv__diagnose_page() - a page that is not there. Context: any. Ownership: borrows. Return: none */
 void rv__diagnose_page(const json_t *page, struct rv__finding *f);
 

@@ -70,6 +70,21 @@ int rv_metadata_get(const struct rv_metadata_source *src, const char *const *nam
 int rv_metadata_request(const struct rv_metadata_source *src, const json_t *page, const char *url,
         struct rv_arena *arena, struct rv_fetch_request *q);
 
+#define RV_METADATA_REDIRECTS_MAX 3u
+
+/**
+ * rv_metadata_fetch() - rv_fetch_many() for files of the registry: a redirect to another of its hosts is followed
+ * @items: of rv_metadata_request()
+ *
+ * To any other host it is RV_FETCH_REDIRECT_REFUSED, with a message that names the host.
+ *
+ * Context:   blocks until the deadline at most
+ * Ownership: borrows; the answers are the caller's, all empty on failure
+ * Return:    as there
+ */
+int rv_metadata_fetch(const struct rv_metadata_source *src, struct rv_fetch_item *items, size_t n, int dir_fd,
+        struct rv_error *err);
+
 /** rv_metadata_request_wipe() - no credentials stay in memory. Context: the request is done. Ownership: borrows. Return: none */
 void rv_metadata_request_wipe(struct rv_fetch_request *q);
 

@@ -128,7 +128,7 @@ static int fetch(const struct rv_metadata_source *source, int dir_fd, struct gue
         }
         p->n_files += n;
         if (n)
-                r = rv_fetch_many(source->helper_fd, items, n, dir_fd, source->stop, source->deadline_us, NULL);
+                r = rv_metadata_fetch(source, items, n, dir_fd, NULL);
         for (size_t i = 0; i < n; i++) {
                 if (r < 0 || items[i].answer.code != RV_FETCH_OK || items[i].answer.status != 200)
                         p->files[first + i].file[0] = 0;

@@ -55,7 +55,7 @@ int rv_source_fetch(const struct rv_acquire *in, const json_t *source, struct rv
         item.q.method = "GET";
         item.q.max_bytes = RV_SOURCE_BYTES_MAX;
         item.q.timeout_ms = RV_FETCH_TIMEOUT_MS_MAX;
-        r = rv_fetch_many(in->source.helper_fd, &item, 1, -EBADF, in->source.stop, in->source.deadline_us, err);
+        r = rv_metadata_fetch(&in->source, &item, 1, -EBADF, err);
         if (r == 0 && (item.answer.code != RV_FETCH_OK || item.answer.status < 200 || item.answer.status > 299))
                 r = rv__acquire_explain(&item, source, RV_SOURCE_BYTES_MAX, f);
         if (r == 0)

@@ -2,6 +2,7 @@
 #include "run/run_private.h"
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "package/closure.h"
 #include "package/drivers.h"
 #include "package/lock.h"
@@ -219,6 +220,14 @@ static const char *find_own_host(const struct rv_registry *r)
         return NULL;
 }
 
+static enum rv_step refuse_for_tool(struct rv_run *run, const char *why)
+{
+        struct rv_package_failure f = { .code = "runtime_unavailable", .cause = "no_package_manager" };
+
+        rv_text_copy(f.message, sizeof(f.message), why);
+        return rv__packages_refuse(run, &f, RV_PHASE_RESOLVE);
+}
+
 static enum rv_step prepare_job(struct rv_run *run)
 {
         struct rv_run_packages *p = &run->packages;
@@ -226,6 +235,11 @@ static enum rv_step prepare_job(struct rv_run *run)
         const struct rv_registry *registry = rv__packages_registry(run, true);
         struct rv_error err = { 0 };
 
+        if (run->request->language == RV_LANGUAGE_PYTHON && strcmp(tool_of(run), "uv") == 0 && !rv_config_uv(run->core->config)) {
+                rv_error_set(&err, -ENOENT, "uv is to find packages (packages.resolver), and %.200s cannot be executed: install it there, or name another by packages.uv",
+                             run->core->config->packages.uv ? run->core->config->packages.uv : "/usr/bin/uv");
+                return refuse_for_tool(run, err.message);
+        }
         if (run->manifest.capabilities[RV_CAPABILITY_network_registries].grade == RV_GRADE_ABSENT)
                 return rv__resolve_refuse_to_begin(
                         run, run->manifest.capabilities[RV_CAPABILITY_network_registries].reason);
@@ -268,7 +282,9 @@ static enum rv_step queue(struct rv_run *run)
 
 static enum rv_step refuse_job(struct rv_run *run, const char *why)
 {
-        struct rv_package_failure f = { .code = "backend_failed", .cause = "resolver_failed", .is_retryable = true };
+        struct rv_package_failure f = {
+                .code = RV_PACKAGE_RESOLVER_CODE, .cause = RV_PACKAGE_RESOLVER_FAILED, .is_retryable = true
+        };
 
         snprintf(f.message, sizeof(f.message), "looking for packages failed: %.400s", why);
         return rv__packages_refuse(run, &f, RV_PHASE_RESOLVE);
@@ -340,11 +356,9 @@ static enum rv_step look_at_closure(struct rv_run *run)
                 return step;
         }
         if (has_no_tool) {
-                struct rv_package_failure f = { .code = "runtime_unavailable", .cause = "no_package_manager" };
-
-                snprintf(f.message, sizeof(f.message), "runtime %s has nothing to find packages with: %.300s; install it there", run->tenant->runtime, rv_json_get_string(closure, "text", ""));
+                rv_error_set(&err, -ENOENT, "runtime %s has nothing to find packages with: %.300s; install it there", run->tenant->runtime, rv_json_get_string(closure, "text", ""));
                 json_decref(closure);
-                return rv__packages_refuse(run, &f, RV_PHASE_RESOLVE);
+                return refuse_for_tool(run, err.message);
         }
         json_decref(p->work.lock);
         p->work.lock = NULL;

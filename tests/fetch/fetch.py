@@ -250,12 +250,12 @@ def proxies(s):
         check("a proxy that refuses a tunnel", code(a) == "unreachable", a)
         check("no proxy there", code(one(url="http://far.example/", proxy="http://127.0.0.1:1")) == "unreachable")
         a = one(url="https://far.example/", proxy=good, headers=["Authorization: Bearer secret"])
-        check("the proxy of a tunnel sees no credentials", "authorization" not in proxy.requests[-1].headers and proxy.requests[-1].method == "CONNECT",
-              proxy.requests[-1].headers)
-        n = len(proxy.requests)
+        # Behind the tunnel comes TLS, which this proxy takes for another request.
+        tunnels = [q for q in proxy.requests if q.method == "CONNECT"]
+        check("the proxy of a tunnel sees no credentials", len(tunnels) == 2 and not any("authorization" in q.headers for q in proxy.requests), [(q.method, q.headers) for q in proxy.requests])
         env = {k: proxy.url() for k in ("http_proxy", "HTTP_PROXY", "https_proxy", "all_proxy")}
         got, _ = run({"url": s.url("/echo")}, env=env)
-        check("proxies of the environment are not used", got["1"][0].get("status") == 200 and len(proxy.requests) == n, got)
+        check("proxies of the environment are not used", got["1"][0].get("status") == 200 and not any("/echo" in q.path for q in proxy.requests), got)
     check("socks is no proxy here", code(one(url=s.url(), proxy="socks5://127.0.0.1:1")) == "usage")
 
 def pipelined(s):

@@ -4,7 +4,7 @@
  *
  *     many HELPER DIR DEADLINE_MS STOP_MS    DIR "-": none; STOP_MS 0: never
  *
- *     [{"url", "method"?, "body"?, "max_bytes"?, "timeout_ms"?, "file"?, "resolve"?: [], "is_public_only"?}, …]
+ *     [{"url", "method"?, "body"?, "max_bytes"?, "timeout_ms"?, "file"?, "resolve"?: [], "is_public_only"?, "tells_redirects"?}, …]
  *     {"r", "error", "took_ms", "answers": [{"code", "message", "status", "body" (its beginning), "bytes", "file_bytes"}]}
  */
 #include "base/clock.h"
@@ -44,7 +44,7 @@ static void fill(struct rv_fetch_item *item, const json_t *q, const char **resol
 
         item->q = (struct rv_fetch_request){ .method = rv_json_get_string(q, "method", "GET"), .url = rv_json_get_string(q, "url", NULL),
                 .max_bytes = number(q, "max_bytes", 0), .timeout_ms = number(q, "timeout_ms", 10000), .resolve = resolve,
-                .is_public_only = json_is_true(json_object_get(q, "is_public_only")) };
+                .is_public_only = json_is_true(json_object_get(q, "is_public_only")), .tells_redirects = json_is_true(json_object_get(q, "tells_redirects")) };
         item->q.body = body ? json_string_value(body) : NULL;
         item->q.body_bytes = body ? json_string_length(body) : 0;
         item->file = rv_json_get_string(q, "file", NULL);
@@ -57,7 +57,7 @@ static json_t *describe(const struct rv_fetch_item *item)
 {
         const struct rv_fetch_answer *a = &item->answer;
 
-        return json_pack("{s:s, s:s, s:i, s:s%, s:I, s:I}", "code", rv_fetch_code_name(a->code), "message", a->message, "status", a->status,
+        return json_pack("{s:s, s:s, s:i, s:s, s:s%, s:I, s:I}", "code", rv_fetch_code_name(a->code), "message", a->message, "status", a->status, "location", rv_json_get_string(a->headers, "location", ""),
                 "body", a->body.data ? a->body.data : "", RV_MIN(a->body.size, (size_t)100), "bytes", (json_int_t)a->body.size,
                 "file_bytes", (json_int_t)item->file_bytes);
 }

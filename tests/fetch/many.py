@@ -137,6 +137,13 @@ def files(s, place):
             check(f"content of {name}", f.read() == pattern(size))
         check(f"mode of {name}", os.stat(os.path.join(d, name)).st_mode & 0o7777 == 0o644, os.stat(os.path.join(d, name)))
     check("all of them and no more", sorted(os.listdir(d)) == ["a-1.0+x@y!.whl", "empty", "redirected"], os.listdir(d))
+    # To another place: refused, or told, as the request says; what came with it is no file.
+    there = "http://other.example:1/x?signature=s"
+    d = directory(place, "redirected")
+    got = many({"url": s.url("/to?" + there), "file": "refused"}, {"url": s.url("/to?" + there), "file": "told", "tells_redirects": True},
+               {"url": s.url("/to?/big?5"), "file": "within", "tells_redirects": True}, {"url": s.url("/to?//other.example/y"), "tells_redirects": True}, place=d)
+    check("redirects elsewhere", [(a["code"], a["status"], a["location"]) for a in got["answers"]] ==
+          [("redirect_refused", 0, ""), ("", 302, there), ("", 200, ""), ("", 302, "http://other.example/y")] and os.listdir(d) == ["within"], (got, os.listdir(d)))
     d = directory(place, "failed")
     got = many({"url": s.url("/cut"), "file": "cut"}, {"url": s.url("/endless"), "file": "endless", "max_bytes": 3 * MIB}, {"url": s.url("/status?404"), "file": "missing"},
                {"url": s.url("/slow"), "file": "slow", "timeout_ms": 300}, {"url": "http://127.0.0.1:1/", "file": "nobody"}, {"url": s.url("/status?500"), "file": "error"}, place=d)

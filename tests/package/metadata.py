@@ -213,10 +213,11 @@ def cache():
 
 def diagnose(name, port, packages, cause, retryable=False, words=(), language="python", **more):
     c = more.pop("config", config(language, port))
-    closure = {"schema": "reeve.closure/1", "tool": {"name": more.pop("tool", "uv" if language == "python" else "npm"), "version": "1"}, "ok": False, "exit": 1, "code": None,
+    status, code = more.pop("ended", (1, None if language == "python" else "ERESOLVE"))
+    closure = {"schema": "reeve.closure/1", "tool": {"name": more.pop("tool", "uv" if language == "python" else "npm"), "version": "1"}, "ok": False, "exit": status, "code": code,
                "text": more.pop("text", ""), "runtime": RUNTIME if language == "python" else {"tag": "node-linux-x64-glibc", "version": ""}}
     got = ask({"config": c, "language": language, "packages": packages, "closure": closure, **more})
-    ok = got.get("code") == "package_unavailable" and got["cause"] == cause and got["retryable"] == retryable and "\n" not in got["message"]
+    ok = got.get("code") == ("backend_failed" if cause == "resolver_failed" else "package_unavailable") and got["cause"] == cause and got["retryable"] == retryable and "\n" not in got["message"]
     check(f"diagnose: {name}", ok and all(w in got["message"] for w in words), got)
 
 def contact(port, bytes_in, name="reg.example", **more):
@@ -239,12 +240,17 @@ def python_diagnoses():
         diagnose("words that are not so", port, ["tiny-thing==1.2"], "conflict", text="Because there is no version of tiny-thing==1.2 and you require tiny-thing==1.2")
         diagnose("a further version", port, ["tiny-thing==1.2"], "missing_version", words=["tiny-thing", ">=3", "needs"], text="because x depends on tiny-thing>=3, we")
         diagnose("hostile words", port, ["tiny-thing==1.2"], "conflict", text="no version of --index-url=http://x and no version of ../../etc and depends on x@http://y no version of ${HOME}")
+        diagnose("uv broke", port, ["tiny-thing==1.2"], "resolver_failed", True, ["uv failed", "it says: panicked"], ended=(101, None), text="panicked")
+        diagnose("no answer of uv's", port, ["tiny-thing==1.2"], "resolver_failed", True, ended=(1, "EABSENT"))
+        diagnose("uv broke, and there is no such version", port, ["tiny-thing==9"], "missing_version", ended=(2, None))
         diagnose("our denial", port, ["tiny-thing==1.2"], "registry_refused", False, ["reg.example", "name"], denials=[denial(port, "name")])
         diagnose("a denial of something else", port, ["tiny-thing==9"], "missing_version", denials=[denial(port, "name", "telemetry.example")])
         diagnose("no address", port, ["tiny-thing==1.2"], "registry_unreachable", True, denials=[denial(port, "unresolved")])
         diagnose("nothing came", port, ["tiny-thing==1.2"], "registry_unreachable", True, contacts=[contact(port, 0)])
         diagnose("something came", port, ["tiny-thing==9"], "missing_version", contacts=[contact(port, 0), contact(port, 500, address="::1")])
         diagnose("a pin that is not there", port, ["tiny-thing>=1"], "missing_version", words=["policy pins", "7.0", "1.2"], obligations={"pins": {"tiny-thing": "7.0"}})
+        diagnose("a pin that is not there, which the tool names", port, ["tiny-thing>=1"], "missing_version", words=["policy pins", "7.0", "1.2"], obligations={"pins": {"tiny-thing": "7.0"}},
+                 text="Because there is no version of tiny-thing==7.0 and you require tiny-thing==7.0")
     versions = [v(x) for x in ("0.9", "1.0", "1.1", "1.2", "1.3", "1.4", "1.10", "2.0", "3.0")]
     with made("pypi", packages=[*versions, v("2.1b1")]) as port:
         diagnose("near versions", port, ["tiny-thing==1.5"], "missing_version", words=["1.2, 1.3, 1.4, 1.10, 2.0"])
@@ -316,6 +322,8 @@ def npm_diagnoses():
         diagnose("npm: a further one, as later releases say it", port, ["npad@1.0.0"], "missing_package", words=["deep"],
                  text="Not Found - GET http://x/deep\nThe requested resource 'deep@^1.0.0' could not be found or you do not have permission to access it.", **js)
         diagnose("npm: a further version", port, ["npad@1.0.0"], "missing_version", words=["@s/a"], text="No matching version found for @s/a@9.9.9.", **js)
+        diagnose("npm: broke", port, ["npad@1.0.0"], "resolver_failed", True, ["npm failed"], ended=(1, None), text="Cannot read properties of undefined", **js)
+        diagnose("npm: a pin that is no version", port, ["npad@1"], "missing_version", words=["policy pins npad to 1.0,", "1.0.0"], ended=(1, "EJOB"), obligations={"pins": {"npad": "1.0"}}, **js)
         diagnose("npm: peers", port, ["npad@1.0.0", "@s/a@1"], "conflict", words=["npad@1.0.0"], text="ERESOLVE could not resolve http://x/y /root/secret", **js)
     with made("npm", status=500) as port:
         diagnose("npm: 500", port, ["npad@1.0.0"], "registry_error", True, **js)

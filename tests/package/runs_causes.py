@@ -3,6 +3,7 @@
 
     runs_causes.py REEVE DRIVE [WORD…]
 """
+import os
 import socket
 import threading
 import time
@@ -261,12 +262,34 @@ def test_files_elsewhere():
                 place = Place(tool=tool, registries={language: config}, egress={"resolve": {"files.registry.test": "127.0.0.1"}})
                 outcome = place.run(language, [asked(language, "tiny", "==1.0.0")])
                 assert all(a is None for _, _, a in files.seen), "credentials went to another host"
-                if is_redirected:
-                    outcome.failed(UNAVAILABLE, "registry_refused", False, "tiny")
-                    clean(place, outcome)
+                if is_known:
+                    outcome.ended()
+                elif is_redirected:
+                    clean(place, outcome.failed(UNAVAILABLE, "registry_refused", False, "tiny", "files.registry.test", f"registries.{language}.files"))
                 else:
-                    outcome.ended() if is_known else clean(place, outcome.failed(UNAVAILABLE, "registry_refused", False))
+                    clean(place, outcome.failed(UNAVAILABLE, "registry_refused", False))
     each([(language, tool, is_redirected, is_known) for language, tool in tools() for is_redirected in (True, False) for is_known in (True, False)], do)
+
+
+def test_resolver_that_is_broken():
+    """Another fault of the package manager than that there is no solution is not told as one; of what can be had it says nothing."""
+    def do(script, ask, code, cause, is_retryable, word):
+        with Registry("python", [wheel("tiny", "1.0")]) as r:
+            place = Place(r)
+            uv = os.path.join(place.folder, "uv")
+            if script:
+                with open(uv, "w", encoding="ascii") as f:
+                    f.write(f"#!/bin/sh\n{script}\n")
+                os.chmod(uv, 0o755)
+            place.config["packages"] = {"uv": uv, "resolver": "uv"}
+            place.write()
+            clean(place, place.run("python", [ask]).failed(code, cause, is_retryable, None, word))
+    each([("exit 0", "tiny==1.0", "backend_failed", "resolver_failed", True, "uv failed"),
+          ("echo panicked >&2; exit 101", "tiny==1.0", "backend_failed", "resolver_failed", True, "it says: panicked"),
+          ("kill -9 $$", "tiny==1.0", "backend_failed", "resolver_failed", True, "uv failed"),
+          ("echo no solution >&2; exit 1", "tiny==1.0", UNAVAILABLE, "conflict", False, "no solution"),
+          ("exit 101", "tiny==7", UNAVAILABLE, "missing_version", False, "1.0"),
+          (None, "tiny==1.0", "runtime_unavailable", "no_package_manager", False, "/uv cannot be executed")], do)
 
 
 def test_another_file_than_was_told():

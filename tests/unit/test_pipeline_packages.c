@@ -492,7 +492,7 @@ static void the_tool(void **state)
         static const struct {
                 const char *resolver, *uv, *code, *first, *second;
         } tools[] = {
-                { "uv", "/nowhere/uv", "runtime_unavailable", "uv", "" },
+                { "uv", "/nowhere/uv", "runtime_unavailable", "", "" },
                 { "uv", "/bin/true", "runtime_unavailable", "uv", "" },
                 { "auto", "/nowhere/uv", "runtime_unavailable", "pip", "" },
                 { "auto", "/bin/true", "ok", "uv", "pip" },

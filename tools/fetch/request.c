@@ -180,6 +180,12 @@ static int take_number(uint64_t *ret, const char *name, const json_t *value, uin
         return 0;
 }
 
+static int take_flag(bool *ret, const char *name, const json_t *value, struct rv_error *err)
+{
+        *ret = json_is_true(value);
+        return json_is_boolean(value) ? 0 : rv_error_set(err, FETCH_E_USAGE, "%s has to be true or false", name);
+}
+
 static int take_member(struct fetch_request *q, const char *name, const json_t *value, struct rv_error *err)
 {
         uint64_t number = 0;
@@ -201,10 +207,10 @@ static int take_member(struct fetch_request *q, const char *name, const json_t *
                 return take_file(q, value, err);
         if (strcmp(name, "resolve") == 0)
                 return take_resolve(q, value, err);
-        if (strcmp(name, "is_public_only") == 0) {
-                q->is_public_only = json_is_true(value);
-                return json_is_boolean(value) ? 0 : rv_error_set(err, FETCH_E_USAGE, "is_public_only has to be true or false");
-        }
+        if (strcmp(name, "is_public_only") == 0)
+                return take_flag(&q->is_public_only, name, value, err);
+        if (strcmp(name, "tells_redirects") == 0)
+                return take_flag(&q->tells_redirects, name, value, err);
         if (strcmp(name, "max_bytes") == 0) {
                 r = take_number(&number, name, value, json_object_get(q->line, "file") ? RV_FETCH_FILE_BYTES_MAX : RV_FETCH_MAX_BYTES_MAX, err);
                 q->max_bytes = r ? q->max_bytes : (size_t)number;
@@ -215,7 +221,7 @@ static int take_member(struct fetch_request *q, const char *name, const json_t *
                 q->timeout_ms = r ? q->timeout_ms : (uint32_t)number;
                 return r;
         }
-        return rv_error_set(err, FETCH_E_USAGE, "a request has no member of that name; it may have id url method headers body_bytes max_bytes timeout_ms ca proxy file resolve is_public_only");
+        return rv_error_set(err, FETCH_E_USAGE, "a request has no member of that name; it may have id url method headers body_bytes max_bytes timeout_ms ca proxy file resolve is_public_only tells_redirects");
 }
 
 static int take_members(struct fetch_request *q, struct rv_error *err)

@@ -17,7 +17,7 @@ struct fetch_request {
         const char *url, *ca, *proxy;
         const char *file;                /* or NULL */
         const json_t *headers, *resolve; /* or NULL */
-        bool is_public_only;
+        bool is_public_only, tells_redirects;
         size_t body_bytes, max_bytes;
         uint32_t timeout_ms;
         struct rv_buf body;              /* filled by who reads on */

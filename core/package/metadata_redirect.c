@@ -1,0 +1,107 @@
+#include "package/metadata_private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/*
+ * Many registries answer for a file with the address of a store for it, often one that is signed and good for minutes.
+ * The helper follows no further than to the same host; what is beyond is followed here, if that host is known to be the
+ * registry's, and with the credentials that are for that address.
+ */
+
+static const char *target_of(const struct rv_fetch_item *item)
+{
+        int status = item->answer.status;
+        bool is_redirect = status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+
+        return item->answer.code == RV_FETCH_OK && is_redirect ? rv_json_get_string(item->answer.headers, "location", NULL) : NULL;
+}
+
+/* The address itself may be as good as a password, so that only its host is told; it is the answer's own until then. */
+static void refuse(struct rv_fetch_answer *a, enum rv_language language, const char *target)
+{
+        struct rv_fetch_answer refusal = { .code = RV_FETCH_REDIRECT_REFUSED };
+        char host[RV_DOMAIN_SIZE];
+
+        snprintf(refusal.message, sizeof(refusal.message), "it is redirected to %.200s, which is no host of the registry: name it in registries.%s.files if it is to be trusted",
+                 rv__metadata_host(target, host, sizeof(host)), rv_language_name(language));
+        rv_fetch_answer_fini(a);
+        *a = refusal;
+}
+
+/* A request for what an item was redirected to, in @ret; false: it is not to be followed, which is its answer then. */
+static int redirect(const struct rv_metadata_source *src, struct rv_fetch_item *item, struct rv_arena *arena,
+        struct rv_fetch_item *ret, bool *ret_goes_on)
+{
+        const char *target = target_of(item);
+        int r;
+
+        *ret = (struct rv_fetch_item){
+                .q = { .method = item->q.method, .max_bytes = item->q.max_bytes, .tells_redirects = true },
+                .file = item->file
+        };
+        r = rv_metadata_request(src, NULL, target, arena, &ret->q);
+        *ret_goes_on = r == 0;
+        if (r == RV_METADATA_E_HOST || r == -EINVAL) {
+                refuse(&item->answer, src->registry->language, target);
+                return 0;
+        }
+        ret->q.timeout_ms = item->q.timeout_ms;
+        return rv_trace(r);
+}
+
+/* Those that were redirected, once more; @items get the answers. Returns how many are redirected again. */
+static int follow(const struct rv_metadata_source *src, struct rv_fetch_item *items, size_t n, int dir_fd,
+        struct rv_arena *arena, struct rv_error *err)
+{
+        _cleanup_(rv_freep) struct rv_fetch_item *next = calloc(n + 1, sizeof(*next));
+        _cleanup_(rv_freep) size_t *index = calloc(n + 1, sizeof(*index));
+        size_t n_next = 0, n_again = 0;
+        int r = next && index ? 0 : rv_raise(-ENOMEM);
+
+        for (size_t i = 0; i < n && r == 0; i++) {
+                bool goes_on = false;
+
+                if (target_of(&items[i]))
+                        r = redirect(src, &items[i], arena, &next[n_next], &goes_on);
+                if (goes_on)
+                        index[n_next++] = i;
+        }
+        if (r == 0 && n_next)
+                r = rv_fetch_many(src->helper_fd, next, n_next, dir_fd, src->stop, src->deadline_us, err);
+        for (size_t i = 0; i < n_next; i++) {
+                rv_metadata_request_wipe(&next[i].q);
+                if (r < 0)
+                        continue;
+                rv_fetch_answer_fini(&items[index[i]].answer);
+                items[index[i]].answer = next[i].answer;
+                items[index[i]].file_bytes = next[i].file_bytes;
+                n_again += target_of(&items[index[i]]) != NULL;
+        }
+        return r < 0 ? rv_trace(r) : (int)n_again;
+}
+
+int rv_metadata_fetch(const struct rv_metadata_source *src, struct rv_fetch_item *items, size_t n, int dir_fd,
+        struct rv_error *err)
+{
+        _cleanup_(rv_arena_fini) struct rv_arena arena = { 0 };
+        int r;
+
+        for (size_t i = 0; i < n; i++)
+                items[i].q.tells_redirects = true;
+        r = rv_fetch_many(src->helper_fd, items, n, dir_fd, src->stop, src->deadline_us, err);
+        if (r < 0)
+                return rv_trace(r);
+        r = 1;
+        for (unsigned i = 0; r > 0 && i < RV_METADATA_REDIRECTS_MAX; i++)
+                r = follow(src, items, n, dir_fd, &arena, err);
+        for (size_t i = 0; i < n; i++)
+                if (r < 0) {
+                        rv_fetch_answer_fini(&items[i].answer);
+                        items[i].answer = (struct rv_fetch_answer){ 0 };
+                } else if (target_of(&items[i])) {
+                        rv_fetch_answer_fini(&items[i].answer);
+                        items[i].answer = (struct rv_fetch_answer){ .code = RV_FETCH_REDIRECT_REFUSED, .message = "it was redirected too often" };
+                }
+        return r < 0 ? rv_trace(r) : 0;
+}
