@@ -95,19 +95,19 @@ json_t *rv_metadata_version(const json_t *page, const char *version);
 json_t *rv_metadata_file(const json_t *page, const char *version, const char *file);
 
 /**
- * rv_metadata_younger() - the versions that a cutoff leaves out
+ * rv_metadata_unfit() - the versions of which a file is not what is demanded of it
  * @tag:          a Python runtime's (wheel_tags.h): of wheels those alone count that it could take; NULL: every file does
- * @cutoff_s:     Unix seconds: nothing that was published after it
+ * @cutoff_s:     Unix seconds: nothing that was published after it, or of which the registry does not say when; negative: any
+ * @needs_hash:   nothing of which the registry tells no SHA-256; of Python alone
  * @ret_versions: a list of texts, in the order of versions
  *
- * A version is left out if a file of it that counts was published later, or if the registry does not say when, as
- * whoever installs it chooses the file.
+ * One file that counts is enough, as whoever installs the version chooses the file.
  *
  * Context:   any
  * Ownership: a new reference
  * Return:    0 or -ENOMEM
  */
-int rv_metadata_younger(const json_t *page, const char *tag, int64_t cutoff_s, json_t **ret_versions);
+int rv_metadata_unfit(const json_t *page, const char *tag, int64_t cutoff_s, bool needs_hash, json_t **ret_versions);
 
 /**
  * rv_metadata_versions() - the versions of a page in their order

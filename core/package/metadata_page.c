@@ -88,27 +88,27 @@ static bool is_younger(const json_t *entry, int64_t cutoff_s)
         return !json_is_integer(at) || json_integer_value(at) > cutoff_s;
 }
 
-static bool has_younger(const json_t *page, const json_t *version, const char *tag, int64_t cutoff_s)
+static bool has_unfit(const json_t *page, const json_t *version, const char *tag, int64_t cutoff_s, bool needs_hash)
 {
         const json_t *files = json_object_get(version, "files");
         json_t *file;
         size_t i;
 
         if (!files)
-                return is_younger(version, cutoff_s);
+                return cutoff_s >= 0 && is_younger(version, cutoff_s);
         json_array_foreach(files, i, file) {
                 struct rv_index_file parts;
 
                 if (tag && rv_index_file_parse(rv_json_get_string(file, "file", ""), rv_json_get_string(page, "name", ""), &parts) &&
                     parts.kind == RV_INDEX_WHEEL && rv_wheel_fit(&parts, tag) != RV_WHEEL_FITS)
                         continue;
-                if (is_younger(file, cutoff_s))
+                if ((cutoff_s >= 0 && is_younger(file, cutoff_s)) || (needs_hash && !json_object_get(file, "sha256")))
                         return true;
         }
         return false;
 }
 
-int rv_metadata_younger(const json_t *page, const char *tag, int64_t cutoff_s, json_t **ret_versions)
+int rv_metadata_unfit(const json_t *page, const char *tag, int64_t cutoff_s, bool needs_hash, json_t **ret_versions)
 {
         _cleanup_(rv_json_unrefp) json_t *list = json_array();
         _cleanup_(rv_freep) const char **versions = NULL;
@@ -119,7 +119,7 @@ int rv_metadata_younger(const json_t *page, const char *tag, int64_t cutoff_s, j
         if (r < 0)
                 return rv_trace(r);
         for (size_t i = 0; i < n; i++)
-                if (has_younger(page, json_object_get(json_object_get(page, "versions"), versions[i]), tag, cutoff_s) &&
+                if (has_unfit(page, json_object_get(json_object_get(page, "versions"), versions[i]), tag, cutoff_s, needs_hash) &&
                     json_array_append_new(list, json_string(versions[i])) < 0)
                         return rv_raise(-ENOMEM);
         *ret_versions = rv_take(&list);

@@ -178,34 +178,6 @@ static int find_pages(struct rv_packages_work *w)
                      : rv_raise(-ENOMEM);
 }
 
-/* Versions younger than the cutoff, of packages of the new lock that are. */
-static int find_young(struct rv_packages_work *w)
-{
-        const char *tag = rv_json_get_string(json_object_get(w->lock, "runtime"), "tag", NULL);
-        const json_t *package;
-        size_t i;
-        int r = 0;
-
-        json_decref(w->young);
-        w->young = json_object();
-        json_array_foreach(json_object_get(w->lock, "packages"), i, package) {
-                const json_t *published = json_object_get(package, "published_at");
-                const char *name = rv_json_get_string(package, "name", "");
-                _cleanup_(rv_json_unrefp) json_t *pages = NULL;
-                json_t *versions;
-
-                if (json_is_integer(published) && json_integer_value(published) <= w->cutoff_s)
-                        continue;
-                r = rv_metadata_get(&w->in.source, &name, 1, &pages, &w->err);
-                if (r == 0)
-                        r = rv_metadata_younger(json_object_get(pages, name), tag, w->cutoff_s, &versions);
-                if (r < 0)
-                        break;
-                json_object_set_new(w->young, name, versions);
-        }
-        return rv_trace(r);
-}
-
 /* Why there are none. */
 static void explain(struct rv_packages_work *w)
 {
@@ -250,8 +222,8 @@ static void work(void *arg)
                 break;
         case RV_WORK_NEW_LOCK:
                 w->r = rv_acquire(&w->in, w->closure, &w->lock, &w->failure, &w->err);
-                if (w->r == 0 && w->wants_young)
-                        w->r = find_young(w);
+                if (w->r == 0)
+                        w->r = rv__exclude_find(w);
                 break;
         case RV_WORK_EXPLAIN:
                 explain(w);
@@ -411,6 +383,7 @@ void rv__packages_fini(struct rv_run *run)
         json_decref(p->requested_facts);
         json_decref(p->obligations);
         json_decref(p->exclude);
+        json_decref(p->spare_lock);
         json_decref(p->work.closure);
         json_decref(p->work.lock);
         json_decref(p->work.contacts);
@@ -422,7 +395,7 @@ void rv__packages_fini(struct rv_run *run)
         json_decref(p->build.built);
         rv_registry_tools_fini(&p->env);
         rv_buf_fini(&p->text);
-        json_decref(p->work.young);
+        json_decref(p->work.unfit);
         json_decref(p->work.pages);
         rv_close(p->use_fd);
         rv_close(p->result_fd);

@@ -50,7 +50,7 @@ struct rv_packages_work {
         json_t *pages;                   /* out of LEARN: the registry's, of what was asked for */
         json_t *closure;                 /* in */
         json_t *denials, *contacts;      /* in of EXPLAIN: what the gate saw */
-        json_t *obligations;             /* in of EXPLAIN */
+        const json_t *obligations;       /* in of EXPLAIN and NEW_LOCK; borrowed */
         bool is_for_build;               /* the same */
         json_t *source;                  /* out of EXPLAIN: what could be built instead, or NULL; in of SOURCE, BUILT */
         struct rv_buf archive;           /* out of SOURCE: its bytes */
@@ -58,8 +58,9 @@ struct rv_packages_work {
         const struct rv_package *packages;
         size_t n_packages;
         int64_t cutoff_s;
-        bool wants_young;                /* in of NEW_LOCK: of packages younger than cutoff_s, all versions that are, … */
-        json_t *young;                   /* … out: by name */
+        bool knows_cutoff;               /* in of NEW_LOCK: the package manager left out what is too young */
+        json_t *unfit;                   /* out of NEW_LOCK: by name, versions that obligations forbid, of packages that have one of them */
+        bool has_unhashed;               /* the same: one of them for want of a hash */
         json_t *lock;                    /* in of HELD_LOCK and GIVEN_LOCK, out of NEW_LOCK and GIVEN_LOCK */
         struct rv_package_failure failure;
         struct rv_error err;
@@ -78,8 +79,9 @@ struct rv_run_packages {
 
         json_t *requested_facts;         /* those that were judged first */
         json_t *obligations;             /* what policy demands of the closure (policy/obligations.h) */
-        json_t *exclude;                 /* {name: [versions]} for a package manager that knows no cutoff */
-        unsigned n_rounds, n_excludes;   /* how often policy, and a cutoff, had it look again */
+        json_t *exclude;                 /* {name: [versions]} that the package manager is not to choose */
+        json_t *spare_lock;              /* one with versions that have no hash, for policy to deny if there are no others */
+        unsigned n_rounds, n_excludes;   /* how often policy, and versions that are left out, had it look again */
 
         char key[RV_SHA256_HEX_SIZE];    /* of the held lock */
         json_t *lock;
@@ -151,6 +153,10 @@ enum rv_step rv__packages_refuse(struct rv_run *run, const struct rv_package_fai
 struct rv_registry *rv__packages_registry(struct rv_run *run, bool is_whole);
 /** rv__resolve_start_job() - have the package manager find versions, with all that is known. Context: loop thread, in the phase `resolve`. Ownership: borrows. Return: what comes next */
 enum rv_step rv__resolve_start_job(struct rv_run *run);
+/** rv__exclude_find() - which versions a new lock should not have. Context: the thread; blocks. Ownership: into @w. Return: 0; -errno */
+int rv__exclude_find(struct rv_packages_work *w);
+/** rv__exclude_take() - have them left out. Context: the loop's thread. Ownership: copies. Return: 1: the package manager has to choose again; 0: it need not, or has often enough; -ENOMEM */
+int rv__exclude_take(struct rv_run *run);
 /** rv__resolve_given() - take the lock that came with the request, with what is found out about its packages. Context: as before. Ownership: borrows. Return: what comes next */
 enum rv_step rv__resolve_given(struct rv_run *run);
 /** rv__resolve_take_lock() - the run's lock is this. Context: as before. Ownership: takes the lock. Return: 0 or -ENOMEM */

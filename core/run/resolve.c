@@ -18,7 +18,6 @@
  */
 
 #define QUEUE_POLL_MS 15
-#define EXCLUDES_MAX 10         /* rounds in which versions that are too young are left out, one after the other */
 #define JOB_MEMORY_MIB 2048
 #define JOB_TIMEOUT_MAX_S 300
 #define CODE_NO_TOOL "ENOTOOL"
@@ -362,6 +361,11 @@ static enum rv_step look_at_closure(struct rv_run *run)
         }
         json_decref(p->work.lock);
         p->work.lock = NULL;
+        if (r == RV_CLOSURE_E_FAILED && p->spare_lock) {
+                json_decref(closure);
+                rv__job_free(run);
+                return rv__resolve_take_lock(run, rv_take(&p->spare_lock)) < 0 ? fail_for_memory(run) : RV_STEP_NEXT;
+        }
         if (r == RV_CLOSURE_E_FAILED) {
                 rv__packages_say(run, "finding out why there are none");
                 explain(run, closure);
@@ -371,7 +375,8 @@ static enum rv_step look_at_closure(struct rv_run *run)
                 p->work.closure = closure;
                 p->work.cutoff_s = cutoff_of(run);
                 rv__packages_say(run, "fetching and reading %zu packages", json_array_size(json_object_get(closure, "packages")));
-                p->work.wants_young = p->work.cutoff_s >= 0 && strcmp(tool_of(run), "pip") == 0;
+                p->work.obligations = p->obligations;
+                p->work.knows_cutoff = strcmp(tool_of(run), "pip") != 0;
         }
         rv__job_free(run);
         return rv__packages_work(run);
@@ -392,35 +397,15 @@ static enum rv_step look_at_job(struct rv_run *run)
 
 /* ---- What the thread found ---- */
 
-/* A package manager that knows no cutoff is told which versions are too young. Are there any that it was not told of? */
-static int exclude_young(struct rv_run *run, bool *ret_is_new)
-{
-        struct rv_run_packages *p = &run->packages;
-        const char *name;
-        json_t *versions;
-
-        if (!p->exclude)
-                p->exclude = json_object();
-        json_object_foreach(p->work.young, name, versions) {
-                if (json_equal(json_object_get(p->exclude, name), versions))
-                        continue;       /* but more of them, if policy allows only older ones by now */
-                if (json_object_set(p->exclude, name, versions) < 0)
-                        return rv_raise(-ENOMEM);
-                *ret_is_new = true;
-        }
-        return 0;
-}
-
 static enum rv_step take_new_lock(struct rv_run *run)
 {
         struct rv_run_packages *p = &run->packages;
         struct rv_error err = { 0 };
-        bool is_new = false;
-        int layer_fd = -EBADF;
+        int layer_fd = -EBADF, r = rv__exclude_take(run);
 
-        if (exclude_young(run, &is_new) < 0)
+        if (r < 0)
                 return fail_for_memory(run);
-        if (is_new && ++p->n_excludes <= EXCLUDES_MAX)
+        if (r > 0)
                 return rv__resolve_start_job(run);
         if (rv__resolve_take_lock(run, rv_take(&p->work.lock)) < 0)
                 return fail_for_memory(run);

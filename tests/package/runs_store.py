@@ -203,14 +203,9 @@ def versions_of(language, *rows):
 
 
 def test_obligations_find_an_older_version():
-    def do(language, tool, name, rule, rows, ask, expected):
-        if name == "hash":
-            rows, ask = versions_of(language, *rows), [asked(language, "leaf", ">=1")]
-            if language == "python":
-                rows[-1]["page"]["hashes"] = {}
-        else:
-            rows = [either(language, "top", "1.0.0", [("leaf", ">=1")], time=since(900))] + versions_of(language, *rows)
-            ask = [asked(language, n, c) for n, c in ask]
+    def do(language, tool, _name, rule, rows, ask, expected):
+        rows = [either(language, "top", "1.0.0", [("leaf", ">=1")], time=since(900))] + versions_of(language, *rows)
+        ask = [asked(language, n, c) for n, c in ask]
         with Registry(language, rows) as r:
             place = Place(r, tool=tool, policy=policy(rule))
             outcome = place.run(language, ask).ended()
@@ -227,6 +222,27 @@ def test_obligations_find_an_older_version():
          rows, [top], "1.0.0"),
     ]
     each([(language, tool, *case) for language, tool in tools() for case in cases], do)
+
+
+def test_hashes_that_are_asked_for():
+    """Versions of which the index tells no hash are passed over, of what is needed too; where there are no others, policy denies the newest."""
+    def do(tool, needs, unhashed, found):
+        rows = [either("python", "top", "1.0.0", [("leaf", ">=1")])] + versions_of("python", ("1.0.0", 90), ("1.1.0", 30), ("1.2.0", 8))
+        for row in rows:
+            if row["name"] == "leaf" and row["version"] in unhashed:
+                row["page"]["hashes"] = {}
+        with Registry("python", rows) as r:
+            place = Place(r, tool=tool, policy=policy('rule { id = "hashed", match = { name = "leaf" }, allow = true, require_hash = true }'))
+            outcome = place.run("python", [needs])
+            if found:
+                assert outcome.ended().versions()["leaf"] == found, outcome.versions()
+                assert place.run("python", [needs]).ended().versions()["leaf"] == found
+            else:
+                outcome.denied("leaf", "hashed", None, "tells none")
+                assert "layers" not in place.kept(), place.kept()
+    each([(tool, *case) for _, tool in tools("uv", "pip") for case in
+          (("leaf>=1", ["1.2.0"], "1.1.0"), ("leaf>=1", ["1.2.0", "1.0.0"], "1.1.0"), ("leaf>=1.2", ["1.2.0"], None), ("leaf>=1", ["1.0.0", "1.1.0", "1.2.0"], None),
+           ("top==1.0.0", ["1.2.0"], "1.1.0"), ("top==1.0.0", ["1.0.0", "1.1.0", "1.2.0"], None))], do)
 
 
 def test_obligations_that_cannot_be_met():
