@@ -201,15 +201,20 @@ def test_in_mode_any():
 
 
 def test_behind_allowed_requests():
-    """A request that is refused behind others of its connection: those are answered, and it is as fast."""
-    r = reeve(TRIES + r"""
+    """A request that is refused behind others of its connection: those are answered, and it is as fast. A denial waits 30 ms for
+    the server's answers, which a full machine may not keep: then once more."""
+    wanted = [["keep-alive", "200 200 403"], ["at once", "200 200 403"], ["in a body", "200 403"], ["CONNECT", "200 403"]]
+    for _ in range(4):
+        r = reeve(TRIES + r"""
 ok = request('public.example.test')
 judge([('keep-alive', lambda: late('public.example.test', 80, ok, ok, request('other.test'))),
        ('at once', lambda: late('public.example.test', 80, ok + ok + request('b.other.test'))),
        ('in a body', lambda: late('public.example.test', 80, request('public.example.test', '/', 'Content-Length: 4\r\n', 'POST') + b'body' + request('c.other.test'))),
        ('CONNECT', lambda: late('public.example.test', 80, ok + b'CONNECT public.example.test:443 HTTP/1.1\r\nHost: public.example.test:443\r\n\r\n'))])""", config=CONFIG).ended()
-    got = [line.split("\t") for line in r.lines]
-    assert [g[:2] for g in got] == [["keep-alive", "200 200 403"], ["at once", "200 200 403"], ["in a body", "200 403"], ["CONNECT", "200 403"]], r.text
+        got = [line.split("\t") for line in r.lines]
+        if [g[:2] for g in got] == wanted:
+            break
+    assert [g[:2] for g in got] == wanted, r.text
     assert all(float(ms) < 100 for _, _, ms in got), r.text
     assert [d[:5] for d in r.refused()] == [("other.test", "", 80, "http", "name"), ("b.other.test", "", 80, "http", "name"), ("c.other.test", "", 80, "http", "name"),
                                            ("public.example.test", "", 80, "http", "http-connect")] and {d[5] for d in r.refused()} == {3}, r.denials

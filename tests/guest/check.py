@@ -120,7 +120,7 @@ def all_tests(is_long):
     """The longest first, so that none of them is left over at the end."""
     found = [Test("root/configured cgroup", "root", PREPARE + "mkdir /sys/fs/cgroup/mine && echo 'cgroup: /mine' >>reeve.yaml && "
                   f"{tree.REEVE} doctor --config reeve.yaml", says=("^ok +cgroup +v2.*configured", r"^ok +run \(python\)"), shows="^(ok|note) +cgroup"),
-             Test("root/start", "root", f"{tree.BUILD}/tests/bench/cold --reeve {tree.REEVE} --floor {tree.BUILD}/tests/bench/floor -n {60 if is_long else 2}",
+             Test("root/start", "root", f"{tree.BUILD}/tests/bench/cold --reeve {tree.REEVE} --floor {tree.BUILD}/tests/bench/floor -n {60 if is_long else 4}",
                   timeout_s=900, shows="ratio")]
     for user, manager in (("root", "system"), ("tester", "user")):
         found.append(packages(user, "^registry/(?!javascript|install-script|registry-500|held-lock)" if is_long else "^registry/python-closure$"))

@@ -214,11 +214,12 @@ def crash(c, name, is_long):
            needs=[f"build {name}", "build points"], **show)
 
 
-def audit(c, name):
+def audit(c, name, is_long):
     """Damages audit logs in every way; reeve and a verifier that knows only docs/audit.md have to agree on each."""
     directory = os.path.join(OUT, name)
     c.step("audit tamper", [["ninja", "-C", directory, "tests/audit/flip"],
-                            [PYTHON, "tests/audit/tamper.py", "--reeve", reeve_of(name), "--flip", os.path.join(directory, "tests/audit/flip")]],
+                            [PYTHON, "tests/audit/tamper.py", "--reeve", reeve_of(name), "--flip", os.path.join(directory, "tests/audit/flip"),
+                             *(["--every"] if is_long else [])]],
            timeout_s=600, needs=[f"build {name}"], show=r"^(\d+ (single-byte|logs)|reeve's own)|: \d+ of \d+ not found$")
 
 
@@ -271,7 +272,7 @@ def everything(c, options):
     """What --quick leaves out. What only --long does adds little to the rest: clang-debug's sources are those that the
     build `fuzz` has clang compile in the same way, gcc-release's those of gcc-lto and, with its tests, of
     clang-release; one case after the other finds what four at a time find, unless they hide it from each other."""
-    seconds = options.fuzz_seconds or (600 if options.long else 2)
+    seconds = options.fuzz_seconds or (600 if options.long else 1)
     further = (("gcc-release", ()), ("clang-debug", ()), ("clang-lto", PROGRAMS)) if options.long else ()
 
     privileged = "root" if os.geteuid() == 0 else ""
@@ -299,7 +300,7 @@ def everything(c, options):
         c.suites("sanitize", ("scripts",), "scripts")
         real_registries(c, "gcc-lto")
         runtimes(c, "gcc-lto")
-        audit(c, "gcc-lto")
+        audit(c, "gcc-lto", options.long)
 
     export_uv(c)
     c.beside(builds, tests, scripts, packages)
@@ -323,7 +324,7 @@ def main():
     a.add_argument("--quick", action="store_true")
     a.add_argument("--long", action="store_true")
     a.add_argument("--only", metavar="RE")
-    a.add_argument("--fuzz-seconds", metavar="N", type=int, help="for each parser: 2, with --long 600")
+    a.add_argument("--fuzz-seconds", metavar="N", type=int, help="for each parser: 1, with --long 600")
     options = a.parse_args()
     os.makedirs(LOGS, exist_ok=True)
     began = time.monotonic()
