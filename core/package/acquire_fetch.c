@@ -80,7 +80,7 @@ static int add(const struct rv_acquire *in, const json_t *package, size_t index,
                 return rv_raise(-ENOMEM);
         rv_acquire_file(index, b->files[b->n]);
         if (in->prefetched && rv_prefetched_take(in->prefetched, in->dir_fd, url, b->files[b->n])) {
-                a->is_there = true;
+                a->is_there = a->is_prefetched = true;
                 return 0;
         }
         item->file = b->files[b->n];

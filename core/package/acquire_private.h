@@ -11,7 +11,7 @@
 struct rv_artifact {
         struct rv_arena *arena;          /* of its texts */
         const char *url;                 /* where it was fetched */
-        bool is_there;                   /* the file is */
+        bool is_there, is_prefetched;    /* the file is; it was before the closure was */
         const char *sha256, *sha512;     /* of the file, as reeve-unpack read it */
         const char *license;
         const json_t *fault;             /* what is wrong with it, beside its hash; into the list of the scan */

@@ -9,19 +9,57 @@
 
 /* What the artifacts are, as reeve-unpack reads them, and whether everybody says the same of them. */
 
-static json_t *make_job(const struct rv_acquire *in, const json_t *packages)
+/* What is known of each by now: nothing (null), or what was found when the file was prefetched. The others make the job. */
+static int make_job(const struct rv_acquire *in, const json_t *packages, const struct rv_artifact *artifacts,
+        json_t *job, json_t *list)
 {
-        json_t *list = json_array(), *package;
+        json_t *package;
         size_t i;
 
         json_array_foreach((json_t *)packages, i, package) {
                 char file[RV_ACQUIRE_FILE_SIZE];
+                const json_t *known = NULL;
+                json_t *entry;
+                int r;
 
                 rv_acquire_file(i, file);
-                json_array_append_new(list, json_pack("{s:s, s:O, s:O, s:o}", "file", file, "name", json_object_get(package, "name"), "version",
-                                                      json_object_get(package, "version"), "file_name", rv__acquire_name_file(package, in->language)));
+                entry = json_pack("{s:s, s:O, s:O, s:o}", "file", file, "name", json_object_get(package, "name"), "version",
+                                  json_object_get(package, "version"), "file_name", rv__acquire_name_file(package, in->language));
+                if (entry && artifacts[i].is_prefetched)
+                        known = rv_prefetched_scan(in->prefetched, artifacts[i].url, entry);
+                r = json_array_append_new(list, known ? json_incref((json_t *)known) : json_null());
+                if (known)
+                        json_decref(entry);
+                else if (r == 0)
+                        r = json_array_append_new(job, entry);
+                if (r < 0)
+                        return rv_raise(-ENOMEM);
         }
-        return json_pack("{s:s, s:o}", "language", rv_language_name(in->language), "artifacts", list);
+        return 0;
+}
+
+/* Those that nothing is known of, by reeve-unpack. */
+static int look_at_others(const struct rv_acquire *in, const json_t *job, json_t *list, struct rv_error *err)
+{
+        _cleanup_(rv_json_unrefp)
+                json_t *whole = json_pack("{s:s, s:O}", "language", rv_language_name(in->language), "artifacts", job),
+                       *result = NULL;
+        const json_t *found;
+        size_t n = 0;
+        int r;
+
+        if (!whole)
+                return rv_raise(-ENOMEM);
+        r = rv_unpack_scan(in->unpack_fd, in->dir_fd, whole, in->source.stop, in->source.deadline_us, &result, err);
+        if (r < 0)
+                return rv_trace(r);
+        found = json_object_get(result, "artifacts");
+        if (json_array_size(found) != json_array_size(job))
+                return rv_error_set(err, rv_raise(-EPROTO), "the helper reeve-unpack told of other artifacts than it was asked for");
+        for (size_t i = 0; i < json_array_size(list); i++)
+                if (json_is_null(json_array_get(list, i)) && json_array_set(list, i, json_array_get(found, n++)) < 0)
+                        return rv_raise(-ENOMEM);
+        return 0;
 }
 
 int rv_acquire_fault(const json_t *fault, const json_t *package, struct rv_package_failure *ret)
@@ -41,19 +79,15 @@ int rv_acquire_fault(const json_t *fault, const json_t *package, struct rv_packa
 int rv__acquire_scan(const struct rv_acquire *in, const json_t *packages, struct rv_artifact *artifacts, json_t **ret,
         struct rv_package_failure *f, struct rv_error *err)
 {
-        _cleanup_(rv_json_unrefp) json_t *job = make_job(in, packages), *result = NULL;
-        json_t *list, *found;
+        _cleanup_(rv_json_unrefp) json_t *job = json_array(), *list = json_array();
+        json_t *found;
         size_t i;
-        int r;
+        int r = job && list ? make_job(in, packages, artifacts, job, list) : rv_raise(-ENOMEM);
 
-        if (!job || json_array_size(json_object_get(job, "artifacts")) != json_array_size(packages))
-                return rv_raise(-ENOMEM);
-        r = rv_unpack_scan(in->unpack_fd, in->dir_fd, job, in->source.stop, in->source.deadline_us, &result, err);
+        if (r == 0 && json_array_size(job))
+                r = look_at_others(in, job, list, err);
         if (r < 0)
                 return rv_trace(r);
-        list = json_object_get(result, "artifacts");
-        if (json_array_size(list) != json_array_size(packages))
-                return rv_error_set(err, rv_raise(-EPROTO), "the helper reeve-unpack told of other artifacts than it was asked for");
         json_array_foreach(list, i, found) {
                 artifacts[i].sha256 = rv_arena_strdup(artifacts[i].arena, rv_json_get_string(found, "sha256", ""));
                 artifacts[i].sha512 = rv_arena_strdup(artifacts[i].arena, rv_json_get_string(found, "sha512", ""));
@@ -64,7 +98,7 @@ int rv__acquire_scan(const struct rv_acquire *in, const json_t *packages, struct
                         return rv_raise(-ENOMEM);
                 artifacts[i].fault = json_object_get(found, "fault");
         }
-        *ret = json_incref(list);
+        *ret = rv_take(&list);
         return 0;
 }
 

@@ -146,13 +146,30 @@ static const char *find_file(const struct rv_prefetched *p, const char *url)
         return "";
 }
 
+static const char *find_url(const struct rv_prefetched *p, const char *file)
+{
+        for (size_t i = 0; i < p->n_files; i++)
+                if (strcmp(p->files[i].file, file) == 0)
+                        return p->files[i].url;
+        return "";
+}
+
+/* Whoever takes a file need not have it read again. */
+static void keep_scan(struct rv_prefetched *p, json_t *asked, json_t *found)
+{
+        if (!p->scans)
+                p->scans = json_object();
+        if (!json_object_get(found, "fault"))
+                json_object_set_new(p->scans, find_url(p, rv_json_get_string(asked, "file", "")), json_pack("[O, O]", asked, found));
+}
+
 /* What the wheels of this round say that they need. */
 static int look_further(const struct rv_metadata_source *source, int unpack_fd, int dir_fd, struct guesses *g,
-        const struct rv_prefetched *p, size_t n_before)
+        struct rv_prefetched *p, size_t n_before)
 {
         _cleanup_(rv_json_unrefp) json_t *job = json_pack("{s:s, s:[]}", "language", "python", "artifacts"),
                                          *result = NULL;
-        const json_t *found, *needed;
+        json_t *found, *needed;
         size_t i, k;
         int r;
 
@@ -167,10 +184,12 @@ static int look_further(const struct rv_metadata_source *source, int unpack_fd, 
         if (!json_array_size(json_object_get(job, "artifacts")))
                 return 0;
         r = rv_unpack_scan(unpack_fd, dir_fd, job, source->stop, source->deadline_us, &result, NULL);
-        json_array_foreach(json_object_get(result, "artifacts"), i, found)
+        json_array_foreach(json_object_get(result, "artifacts"), i, found) {
+                keep_scan(p, json_array_get(json_object_get(job, "artifacts"), i), found);
                 json_array_foreach(json_object_get(found, "requires"), k, needed)
                         if (!strstr(rv_json_get_string(needed, "marker", ""), "extra"))
                                 add(g, rv_json_get_string(needed, "name", ""), "");
+        }
         return rv_trace(r);
 }
 
@@ -210,10 +229,22 @@ bool rv_prefetched_take(struct rv_prefetched *p, int dir_fd, const char *url, co
         return false;
 }
 
+const json_t *rv_prefetched_scan(const struct rv_prefetched *p, const char *url, const json_t *asked)
+{
+        static const char *const members[] = { "name", "version", "file_name" };
+        const json_t *scan = json_object_get(p->scans, url), *was_asked = json_array_get(scan, 0);
+
+        for (size_t i = 0; i < RV_N_ELEMENTS(members); i++)
+                if (!json_equal(json_object_get(was_asked, members[i]), json_object_get(asked, members[i])))
+                        return NULL;
+        return json_array_get(scan, 1);
+}
+
 void rv_prefetched_fini(struct rv_prefetched *p)
 {
         for (size_t i = 0; i < p->n_files; i++)
                 free(p->files[i].url);
         json_decref(p->pages);
+        json_decref(p->scans);
         *p = (struct rv_prefetched){ 0 };
 }

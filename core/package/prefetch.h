@@ -23,6 +23,7 @@ struct rv_prefetched {
         } files[RV_PREFETCH_FILES_MAX];
         size_t n_files;
         json_t *pages;                   /* those that were read, by name; NULL: none */
+        json_t *scans;                   /* what reeve-unpack found in them, by address: [what it was asked, what it said]; NULL: none */
 };
 
 /**
@@ -42,5 +43,14 @@ void rv_prefetch(const struct rv_metadata_source *source, int unpack_fd, int dir
 
 /** rv_prefetched_take() - the file of an address becomes @name, if it is there. Context: any. Ownership: borrows. Return: was it? */
 bool rv_prefetched_take(struct rv_prefetched *p, int dir_fd, const char *url, const char *name);
+/**
+ * rv_prefetched_scan() - what was found in a file when it was looked at
+ * @asked: an entry of a scan's job (unpack.h), but for `file`
+ *
+ * Context:   any
+ * Ownership: borrowed from @p
+ * Return:    the entry of the scan's result, of another `file`; NULL: it was not looked at, not as that, or had a fault
+ */
+const json_t *rv_prefetched_scan(const struct rv_prefetched *p, const char *url, const json_t *asked);
 /** rv_prefetched_fini() - forget; files that were not taken stay in the directory. Context: any. Ownership: takes the content. Return: none */
 void rv_prefetched_fini(struct rv_prefetched *p);

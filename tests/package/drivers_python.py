@@ -88,7 +88,7 @@ def judge(name, tool, wanted, a):
         check(name, not a["ok"] and a["packages"] == [] and a["exit"] != 0 and (wanted is None or a["code"] == wanted) and a["text"], a)
         return
     got = {p["name"]: p["file"] if wanted.get(p["name"], "").endswith(".whl") else p["version"] for p in a["packages"]}
-    check(name, a["ok"] and got == wanted and a["tool"]["name"] == tool and a["tool"]["version"] and a["code"] is None and a["exit"] == 0, a)
+    check(name, a["ok"] and got == wanted and a["tool"]["name"] == tool and bool(a["tool"]["version"]) == (tool == "pip") and a["code"] is None and a["exit"] == 0, a)
     check(f"{name}: facts", all(p["url"].startswith("http://127.0.0.1") and p["url"].endswith(p["file"].replace("+", "%2B")) and len(p["sha256"]) == 64 for p in a["packages"]), a)
     if tool == "uv":
         check(f"{name}: sizes and times", all(p["size_bytes"] > 0 and p["published_at"] > 0 for p in a["packages"]), a)
@@ -146,7 +146,7 @@ def made_up(text):
     atexit.register(shutil.rmtree, place)
     path = os.path.join(place, "uv")
     with open(path, "w", encoding="ascii") as f:
-        f.write("#!/bin/sh\n[ \"$1\" = --version ] && { echo uv 0.0.1; exit; }\n" + text)
+        f.write("#!/bin/sh\n" + text)
     os.chmod(path, 0o755)
     return path
 
@@ -158,7 +158,7 @@ def hygiene():
     names = {line.split("=")[0] for line in a["text"].splitlines()} - {"PWD", "SHLVL", "_", "OLDPWD"}
     allowed = {"PATH", "HOME", "TMPDIR", "LANG", "NO_COLOR", "TERM", "UV_NO_CONFIG", "UV_CACHE_DIR", "UV_PYTHON_DOWNLOADS", "UV_HTTP_RETRIES", "UV_HTTP_TIMEOUT",
                "UV_NO_PROGRESS", "UV_KEYRING_PROVIDER", "UV_DEFAULT_INDEX"}
-    check("uv's environment", names == allowed and a["exit"] == 3 and not a["ok"] and a["tool"]["version"] == "0.0.1", a)
+    check("uv's environment", names == allowed and a["exit"] == 3 and not a["ok"], a)
     wheel = "[[packages]]\\nname = \"a\"\\nversion = \"1\"\\n"
     for name, script, code in (
             ("absent", "echo 'lock-version = \"1.0\"'\n", "EABSENT"), ("no TOML", "echo '<html>'\n", "EANSWER"), ("nothing", "exit 0\n", "EABSENT"),

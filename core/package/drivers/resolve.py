@@ -205,7 +205,7 @@ def start_uv(uv, work, job):
     if job.get("newest_published") is not None:
         # uv leaves out what is not older than this; a file of the very second is old enough.
         argv += ["--exclude-newer", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(int(job["newest_published"]) + 1))]
-    return spawn(argv + ["requirements.in"], env, "uv.out", "uv.err"), spawn([uv, "--version"], env, "version.out", "version.err")
+    return spawn(argv + ["requirements.in"], env, "uv.out", "uv.err")
 
 
 def spawn(argv, env, out, err):
@@ -268,11 +268,9 @@ def wheel_entry(name, version, wheel):
 
 
 def by_uv(job, work, tool):
-    pid, version_pid = start_uv(job["uv"], work, job)
+    pid = start_uv(job["uv"], work, job)         # its version is not asked for: that would be another start of it
     loads, order = toml_reader(), ranks()
-    status, version_status = wait(pid), wait(version_pid)
-    m = re.match(rb"uv (\S+)", read("version.out", 200)) if version_status == 0 else None
-    tool["version"] = m[1].decode("ascii", "replace") if m else ""
+    status = wait(pid)
     tool["text"] = message("uv.err", is_end=False)
     if status:
         raise Failure(None, tool["text"], status)
