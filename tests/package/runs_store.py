@@ -177,6 +177,25 @@ def test_stale():
     each(tools(), do)
 
 
+def test_a_full_disk():
+    """What cannot be kept is no fault of the registry's: an old lock is not used for it."""
+    def do(language, tool):
+        with Registry(language, [either(language, "leaf", "1.0.0")]) as r:
+            place = Place(r, tool=tool, packages={"resolve_ttl": "1s"})
+            os.mkdir(place.state)
+            subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "none", place.state], check=True)
+            try:
+                ask = [asked(language, "leaf", ">=1")]
+                place.run(language, ask).ended()
+                time.sleep(1.1)
+                r.packages.append(either(language, "leaf", "1.1.0", files={"leaf.py" if language == "python" else "index.js": os.urandom(6 << 20).hex()}))
+                place.run(language, ask).failed("package_install_failed", "build_failed", True, "leaf", "cannot be kept", "state_dir")
+                assert len(place.kept()["layers"]) == 1 and not {"staging", "artifacts"} & set(place.kept()), place.kept()
+            finally:
+                subprocess.run(["umount", place.state], check=True)
+    each(tools(), do)
+
+
 def test_tenants_do_not_see_each_others_packages():
     def do(language, tool):
         with Registry(language, [either(language, "private", "1.0.0", license="of the one")]) as one, Registry(language, [either(language, "private", "1.0.0", license="of the other")]) as other, \
