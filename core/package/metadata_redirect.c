@@ -29,7 +29,7 @@ static void refuse(struct rv_fetch_answer *a, enum rv_language language, const c
         *a = refusal;
 }
 
-/* A request for what an item was redirected to, in @ret; false: it is not to be followed, which is its answer then. */
+/* A request for what an item was redirected to, if that may be followed; else this is its answer. */
 static int redirect(const struct rv_metadata_source *src, struct rv_fetch_item *item, struct rv_arena *arena,
         struct rv_fetch_item *ret, bool *ret_goes_on)
 {

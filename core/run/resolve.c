@@ -361,11 +361,6 @@ static enum rv_step look_at_closure(struct rv_run *run)
         }
         json_decref(p->work.lock);
         p->work.lock = NULL;
-        if (r == RV_CLOSURE_E_FAILED && p->spare_lock) {
-                json_decref(closure);
-                rv__job_free(run);
-                return rv__resolve_take_lock(run, rv_take(&p->spare_lock)) < 0 ? fail_for_memory(run) : RV_STEP_NEXT;
-        }
         if (r == RV_CLOSURE_E_FAILED) {
                 rv__packages_say(run, "finding out why there are none");
                 explain(run, closure);
@@ -437,6 +432,12 @@ static enum rv_step look_at_work(struct rv_run *run)
                 p->is_stale = true;
                 rv__packages_unclaim(run);
                 return rv__resolve_take_lock(run, rv_take(&p->stale_lock)) < 0 ? fail_for_memory(run) : RV_STEP_NEXT;
+        }
+        /* Without the versions that were left out there is nothing to be had: then policy says why not with them. */
+        if (p->work.r == RV_ACQUIRE_E_FAILED && p->work.what == RV_WORK_EXPLAIN && p->spare_lock &&
+                !p->work.failure.is_retryable) {
+                rv__packages_unclaim(run);
+                return rv__resolve_take_lock(run, rv_take(&p->spare_lock)) < 0 ? fail_for_memory(run) : RV_STEP_NEXT;
         }
         if (p->work.r == RV_ACQUIRE_E_FAILED && p->work.what == RV_WORK_EXPLAIN && p->work.source)
                 return rv__build_consider(run);
