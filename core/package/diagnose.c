@@ -116,6 +116,7 @@ static void list_hints(const struct rv_package_trouble *t, struct list *l)
                                 .is_pinned = strncmp(l->hints[i].constraint, "==", 2) == 0,
                                 .pin = rv_json_get_string(json_object_get(t->obligations, "pins"), l->hints[i].name, NULL),
                                 .is_hint = true,
+                                .is_of_place = l->hints[i].is_of_place,
                         };
 }
 
@@ -149,7 +150,7 @@ static int get_pages(const struct rv_package_trouble *t, const struct list *l, j
 
 /* ---- The files ---- */
 
-static void take_probe(const struct rv__probe *p, const struct rv_fetch_item *item, struct rv__finding *f)
+void rv__diagnose_answer(const struct rv__probe *p, const struct rv_fetch_item *item, struct rv__finding *f)
 {
         const char *status = rv__metadata_status(item->answer.code, item->answer.status);
         char text[600];
@@ -167,7 +168,9 @@ static void take_probe(const struct rv__probe *p, const struct rv_fetch_item *it
                 rv__find(f, RV_PACKAGE_CAUSE_TLS, p->package, "the host of the registry's files is not who it should be: %.300s; see its `ca` in the configuration", text);
         else if (item->answer.code == RV_FETCH_REDIRECT_REFUSED)
                 rv__find(f, RV_PACKAGE_CAUSE_REFUSED, p->package, "%.120s of %.80s lies outside of the registry: %.200s", p->file, p->package, text);
-        /* Some servers do not take HEAD: what else they answer says nothing. */
+        else if (strcmp(status, "invalid") == 0 && item->answer.code != RV_FETCH_TOO_LARGE && strcmp(item->q.method, "HEAD") != 0)
+                rv__find(f, RV_PACKAGE_CAUSE_INVALID, p->package, "the registry gave no usable answer for %.120s of %.80s: %.200s; try again", p->file, p->package, text);
+        /* Some servers do not take HEAD: what else they answer to that says nothing. */
         if (f->cause == RV_PACKAGE_CAUSE_REFUSED &&
                 (item->answer.code == RV_FETCH_REFUSED_ADDRESS || item->answer.code == RV_FETCH_REDIRECT_REFUSED))
                 f->is_ours = true;
@@ -202,7 +205,7 @@ static int probe(const struct rv_package_trouble *t, const struct rv__probe *pro
         r = rv_metadata_fetch(t->source, items, n, -EBADF, &why);
         for (size_t i = 0; i < n; i++) {
                 if (r == 0)
-                        take_probe(&probes[i], &items[i], f);
+                        rv__diagnose_answer(&probes[i], &items[i], f);
                 rv_metadata_request_wipe(&items[i].q);
                 rv_fetch_answer_fini(&items[i].answer);
         }
@@ -210,6 +213,18 @@ static int probe(const struct rv_package_trouble *t, const struct rv__probe *pro
 }
 
 /* ---- All of it ---- */
+
+/* That a tool names an address says nothing of what is wanted, but something may be wrong there. */
+static const char *look_at_place(const json_t *page, const struct rv__demand *d, struct rv__finding *f)
+{
+        const char *status = rv_json_get_string(page, "status", ""), *version = d->n_constraints ? d->constraints[0] + 2 : "";
+
+        if (strcmp(status, "ok") == 0)
+                return rv_metadata_version(page, version) ? version : NULL;
+        if (strcmp(status, "missing") != 0)
+                rv__diagnose_page(page, f);
+        return NULL;
+}
 
 /* The packages that were asked for first, then those of the tool's words. */
 static int look_at_packages(const struct rv_package_trouble *t, const struct list *l, const json_t *pages,
@@ -224,7 +239,9 @@ static int look_at_packages(const struct rv_package_trouble *t, const struct lis
                 const char *version = NULL;
 
                 r = 0;
-                if (strcmp(rv_json_get_string(page, "status", ""), "ok") == 0)
+                if (l->demands[i].is_of_place)
+                        version = look_at_place(page, &l->demands[i], f);
+                else if (strcmp(rv_json_get_string(page, "status", ""), "ok") == 0)
                         r = rv__diagnose_package(t, page, &l->demands[i], f, &version);
                 else
                         rv__diagnose_page(page, f);

@@ -88,8 +88,10 @@ static int look_at_files(const struct rv_package_trouble *t, const struct rv__pr
         size_t n_there = 0;
 
         for (size_t i = 0; i < n; i++) {
-                if (items[i].answer.code != RV_FETCH_OK || items[i].answer.status != 200)
+                if (items[i].answer.code != RV_FETCH_OK || items[i].answer.status != 200) {
+                        rv__diagnose_answer(&probes[i], &items[i], f);
                         continue;
+                }
                 take_hash(t, &probes[i], items[i].file, f);
                 if (!is_wheel(probes[i].file))
                         continue;       /* nobody reads it here, and it is not what would be installed */

@@ -28,13 +28,15 @@ struct rv__demand {
         size_t n_constraints;
         const char *pin;                     /* of policy, or NULL */
         bool is_pinned;                      /* one of the constraints names one version */
-        bool is_hint;                        /* the tool's words named it */
+        bool is_hint;                        /* the tool's words named it, … */
+        bool is_of_place;                    /* … in an address: with `==` and the file's version, or without a constraint */
 };
 
 /* A name in the tool's words, with what is said to be wanted of it ("": nothing is). */
 struct rv__hint {
         char name[216];
         char constraint[256];
+        bool is_of_place;                    /* it stood in an address */
 };
 
 #define RV__PROBES_MAX 16u
@@ -45,6 +47,8 @@ struct rv__probe {
         const json_t *page;
 };
 
+/** rv__diagnose_answer() - what came in place of a file. Context: any. Ownership: borrows. Return: none */
+void rv__diagnose_answer(const struct rv__probe *p, const struct rv_fetch_item *item, struct rv__finding *f);
 /** rv__diagnose_files() - are the files what the registry says of them, and fit to be installed? Context: blocks. Ownership: borrows. Return: 0; -errno */
 int rv__diagnose_files(const struct rv_package_trouble *t, const struct rv__probe *probes, size_t n,
         struct rv__finding *f, struct rv_error *err);

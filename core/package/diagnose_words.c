@@ -8,7 +8,8 @@
 
 /*
  * Names are taken only from where a tool speaks of what cannot be had ("no version of NAME", "NAME was not found"), and
- * only if they are requirements by our own parsers. What comes of it is a list of pages to look at, nothing more.
+ * only if they are requirements by our own parsers; and from the ends of addresses, where it may have given up. What comes of
+ * it is a list of pages and files to look at, nothing more.
  */
 
 #define WORDS_MAX 2000u
@@ -46,7 +47,8 @@ static bool next_word(const char **p, char ret[WORD_MAX])
         }
 }
 
-static void add(enum rv_language language, const char *text, struct rv__hint *ret, size_t *n)
+static void add(
+        enum rv_language language, const char *text, bool is_of_place, struct rv__hint *ret, size_t *n)
 {
         char bare[WORD_MAX + 8];
         struct rv_package p;
@@ -67,6 +69,7 @@ static void add(enum rv_language language, const char *text, struct rv__hint *re
                 if (!is_there) {
                         snprintf(ret[*n].name, sizeof(ret->name), "%s", p.name);
                         snprintf(ret[*n].constraint, sizeof(ret->constraint), "%s", constraint);
+                        ret[*n].is_of_place = is_of_place;
                         (*n)++;
                 }
         }
@@ -90,17 +93,45 @@ static bool begins(const char *p, const char *text)
         return strncmp(p + strspn(p, " \t\r\n`'\""), text, strlen(text)) == 0;
 }
 
+/* What the last part of an address is the page or the file of: `…/simple/NAME/`, `…/@scope%2fNAME`, `…/NAME-VERSION-….whl`. */
+static void add_of_place(enum rv_language language, char *word, struct rv__hint *ret, size_t *n)
+{
+        char bare[WORD_MAX], *last, *dash, *end;
+
+        word[strcspn(word, "?#")] = 0;
+        for (end = word + strlen(word); end > word && end[-1] == '/';)
+                *--end = 0;
+        last = strrchr(word, '/');
+        if (!last)
+                return;
+        last++;
+        end = strstr(last, ".whl");
+        dash = end ? strchr(last, '-') : NULL;
+        if (dash)
+                snprintf(bare, sizeof(bare), "%.*s==%.*s", (int)(dash - last), last, (int)strcspn(dash + 1, "-"), dash + 1);
+        else if (*last == '@' && (end = strchr(last, '%')) && strncasecmp(end, "%2f", 3) == 0)
+                snprintf(bare, sizeof(bare), "%.*s/%s", (int)(end - last), last, end + 3);
+        else
+                snprintf(bare, sizeof(bare), "%s", last);
+        if (*bare)
+                add(language, bare, true, ret, n);
+}
+
 size_t rv__diagnose_words(enum rv_language language, const char *text, struct rv__hint ret[RV__HINTS_MAX])
 {
         char word[WORD_MAX], before[WORD_MAX] = "", before_that[WORD_MAX] = "";
+        const char *whole = text;
         size_t n = 0;
 
         for (size_t i = 0; i < WORDS_MAX && next_word(&text, word); i++) {
                 if (is_wanted(before, before_that) || begins(text, "was not found") || begins(text, "is not in this registry") || begins(text, "could not be found"))
-                        add(language, word, ret, &n);
+                        add(language, word, false, ret, &n);
                 memcpy(before_that, before, sizeof(before));
                 memcpy(before, word, sizeof(word));
         }
+        for (size_t i = 0; i < WORDS_MAX && next_word(&whole, word); i++)
+                if (strchr(word, '/'))
+                        add_of_place(language, word, ret, &n);
         return n;
 }
 

@@ -96,7 +96,7 @@ json_t *rv_metadata_file(const json_t *page, const char *version, const char *fi
 
 /**
  * rv_metadata_unfit() - the versions of which a file is not what is demanded of it
- * @tag:          a Python runtime's (wheel_tags.h): of wheels those alone count that it could take; NULL: every file does
+ * @tag:          a Python runtime's (wheel_tags.h): only wheels count that it could take; NULL: every file does
  * @cutoff_s:     Unix seconds: nothing that was published after it, or of which the registry does not say when; negative: any
  * @needs_hash:   nothing of which the registry tells no SHA-256; of Python alone
  * @ret_versions: a list of texts, in the order of versions

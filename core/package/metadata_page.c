@@ -99,8 +99,8 @@ static bool has_unfit(const json_t *page, const json_t *version, const char *tag
         json_array_foreach(files, i, file) {
                 struct rv_index_file parts;
 
-                if (tag && rv_index_file_parse(rv_json_get_string(file, "file", ""), rv_json_get_string(page, "name", ""), &parts) &&
-                    parts.kind == RV_INDEX_WHEEL && rv_wheel_fit(&parts, tag) != RV_WHEEL_FITS)
+                if (tag && (!rv_index_file_parse(rv_json_get_string(file, "file", ""), rv_json_get_string(page, "name", ""), &parts) ||
+                            parts.kind != RV_INDEX_WHEEL || rv_wheel_fit(&parts, tag) != RV_WHEEL_FITS))
                         continue;
                 if ((cutoff_s >= 0 && is_younger(file, cutoff_s)) || (needs_hash && !json_object_get(file, "sha256")))
                         return true;

@@ -17,14 +17,24 @@ static const char *target_of(const struct rv_fetch_item *item)
         return item->answer.code == RV_FETCH_OK && is_redirect ? rv_json_get_string(item->answer.headers, "location", NULL) : NULL;
 }
 
+static bool is_in_the_clear(const char *url)
+{
+        return strncmp(url, "http://", 7) == 0;
+}
+
 /* The address itself may be as good as a password, so that only its host is told; it is the answer's own until then. */
-static void refuse(struct rv_fetch_answer *a, enum rv_language language, const char *target)
+static void refuse(struct rv_fetch_answer *a, enum rv_language language, const char *from, const char *target)
 {
         struct rv_fetch_answer refusal = { .code = RV_FETCH_REDIRECT_REFUSED };
         char host[RV_DOMAIN_SIZE];
 
-        snprintf(refusal.message, sizeof(refusal.message), "it is redirected to %.200s, which is no host of the registry: name it in registries.%s.files if it is to be trusted",
-                 rv__metadata_host(target, host, sizeof(host)), rv_language_name(language));
+        if (!rv_index_is_url(target) || !*rv__metadata_host(target, host, sizeof(host)))
+                snprintf(refusal.message, sizeof(refusal.message), "it is redirected to what is no address of HTTP, or a longer one than %u bytes", RV_INDEX_URL_MAX - 1);
+        else if (is_in_the_clear(target) && !is_in_the_clear(from))
+                snprintf(refusal.message, sizeof(refusal.message), "it is redirected to %.200s without TLS", host);
+        else
+                snprintf(refusal.message, sizeof(refusal.message), "it is redirected to %.200s, which is no host of the registry: name it in registries.%s.files if it is to be trusted",
+                         host, rv_language_name(language));
         rv_fetch_answer_fini(a);
         *a = refusal;
 }
@@ -40,10 +50,12 @@ static int redirect(const struct rv_metadata_source *src, struct rv_fetch_item *
                 .q = { .method = item->q.method, .max_bytes = item->q.max_bytes, .tells_redirects = true },
                 .file = item->file
         };
-        r = rv_metadata_request(src, NULL, target, arena, &ret->q);
+        r = is_in_the_clear(target) && !is_in_the_clear(item->q.url)
+                ? RV_METADATA_E_HOST
+                : rv_metadata_request(src, NULL, target, arena, &ret->q);
         *ret_goes_on = r == 0;
         if (r == RV_METADATA_E_HOST || r == -EINVAL) {
-                refuse(&item->answer, src->registry->language, target);
+                refuse(&item->answer, src->registry->language, item->q.url, target);
                 return 0;
         }
         ret->q.timeout_ms = item->q.timeout_ms;

@@ -61,11 +61,12 @@ int rv__exclude_find(struct rv_packages_work *w)
         w->unfit = json_object();
         w->has_unhashed = false;
         json_array_foreach(json_object_get(w->lock, "packages"), i, package) {
-                bool is_unhashed = lacks_hash(w, package);
+                const char *name = rv_json_get_string(package, "name", "");
 
-                w->has_unhashed = w->has_unhashed || is_unhashed;
-                if (r == 0 && (is_unhashed || is_too_young(w, package)))
-                        r = find_versions(w, rv_json_get_string(package, "name", ""));
+                if (r < 0 || (!lacks_hash(w, package) && !is_too_young(w, package)))
+                        continue;
+                w->has_unhashed = w->has_unhashed || needs_hash(w, name);
+                r = find_versions(w, name);
         }
         return rv_trace(r);
 }

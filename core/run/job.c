@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 
 /*
  * A job: a program of reeve's own that runs in the same isolation as any other, on behalf of a run. It goes through the
@@ -135,8 +136,10 @@ const char *rv__job_fault(const struct rv_run *run, char ret[RV_REASON_SIZE])
                 snprintf(ret, RV_REASON_SIZE, "it met its memory limit of %u MiB", job->plan.memory_mib);
         else if (!job->has_seen || !job->seen.has_wait_status)
                 snprintf(ret, RV_REASON_SIZE, "it could not be started");
+        else if (WIFSIGNALED(job->seen.wait_status))
+                snprintf(ret, RV_REASON_SIZE, "it was killed by signal %d", WTERMSIG(job->seen.wait_status));
         else if (job->seen.wait_status != 0)
-                snprintf(ret, RV_REASON_SIZE, "it ended with wait status %d: %.200s", job->seen.wait_status, job->err.text.data ? job->err.text.data : "");
+                snprintf(ret, RV_REASON_SIZE, "it ended with exit status %d: %.200s", WEXITSTATUS(job->seen.wait_status), job->err.text.data ? job->err.text.data : "");
         else
                 return NULL;
         return ret;

@@ -60,7 +60,7 @@ struct rv_packages_work {
         int64_t cutoff_s;
         bool knows_cutoff;               /* in of NEW_LOCK: the package manager left out what is too young */
         json_t *unfit;                   /* out of NEW_LOCK: by name, versions that obligations forbid, of packages that have one of them */
-        bool has_unhashed;               /* the same: one of them for want of a hash */
+        bool has_unhashed;               /* the same: some of them may be for want of a hash */
         json_t *lock;                    /* in of HELD_LOCK and GIVEN_LOCK, out of NEW_LOCK and GIVEN_LOCK */
         struct rv_package_failure failure;
         struct rv_error err;

@@ -431,6 +431,7 @@ static enum rv_step look_at_work(struct rv_run *run)
                 (!strcmp(p->work.failure.cause, "registry_unreachable") || !strcmp(p->work.failure.cause, "registry_error"))) {
                 p->is_stale = true;
                 rv__packages_unclaim(run);
+                rv__packages_close_artifacts(run);      /* what is in it was for another lock */
                 return rv__resolve_take_lock(run, rv_take(&p->stale_lock)) < 0 ? fail_for_memory(run) : RV_STEP_NEXT;
         }
         /* Without the versions that were left out there is nothing to be had: then policy says why not with them. */

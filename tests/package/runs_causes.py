@@ -271,6 +271,47 @@ def test_files_elsewhere():
     each([(language, tool, is_redirected, is_known) for language, tool in tools() for is_redirected in (True, False) for is_known in (True, False)], do)
 
 
+def test_faults_of_what_is_needed():
+    """Of a package that was not asked for: the address that the tool gave up at leads there, and what is there says why."""
+    def cut(handler):
+        handler.answer(200, b"PK", "application/octet-stream", length=5000)
+        handler.close_connection = True
+
+    def do(language, tool, what, is_file, answer, code, cause, is_retryable):
+        def fault(handler, path):
+            is_hit = "leaf" in path and path.endswith((".whl", ".tgz")) == is_file
+            if is_hit:
+                answer(handler)
+            return is_hit
+        with Registry(language, [either(language, "top", "1.0.0", [("mid", ">=1")]), either(language, "mid", "1.0.0", [("leaf", ">=1")]), either(language, "leaf", "1.0.0")], fault=fault) as r:
+            place = Place(r, tool=tool)
+            clean(place, place.run(language, [asked(language, "top", "==1.0.0")]).failed(code, cause, is_retryable, "leaf"))
+    elsewhere = {"Location": "http://files.registry.test:1/x"}         # pip says nothing of where it was before
+    each([(language, tool, *case) for language, tool in tools() for case in (
+        ("page 503", False, lambda h: h.answer(503), UNAVAILABLE, "registry_error", True), ("page 403", False, lambda h: h.answer(403), UNAVAILABLE, "registry_refused", True),
+        ("file 503", True, lambda h: h.answer(503), UNAVAILABLE, "registry_error", True), ("file 404", True, lambda h: h.answer(404), UNAVAILABLE, "registry_invalid", True),
+        ("file 304", True, lambda h: h.answer(304), UNAVAILABLE, "registry_invalid", True), ("file cut", True, cut, UNAVAILABLE, "registry_unreachable", True),
+        ("file elsewhere", True, lambda h: h.answer(302, "", **elsewhere), UNAVAILABLE, "registry_refused", False),
+        ("another file", True, lambda h: h.answer(200, "<html>"), FAILED, "hash_mismatch", False)) if (tool, case[0]) != ("pip", "file elsewhere")], do)
+
+
+def test_redirections_that_are_not_followed():
+    def do(language, tool, target, is_tls, word):
+        def redirect(handler, path):
+            if path.endswith((".whl", ".tgz")):
+                handler.answer(302, "", Location=target)
+            return path.endswith((".whl", ".tgz"))
+        with Registry(language, [either(language, "tiny", "1.0.0")], fault=redirect, tls=AUTHORITY if is_tls else None) as r:
+            r.host = ("py" if language == "python" else "js") + ".example.test"
+            there = "https://files.registry.test:81" if is_tls else "http://files.registry.test:81"
+            place = Place(tool=tool, registries={language: r.config(files=[there], **({"ca": AUTHORITY.path("ca.pem")} if is_tls else {}))},
+                          egress={"resolve": {r.host: "127.0.0.1", "files.registry.test": "127.0.0.1"}})
+            clean(place, place.run(language, [asked(language, "tiny", "==1.0.0")]).failed(UNAVAILABLE, "registry_refused", False, "tiny", word))
+    each([(language, tool, *case) for language, tool in tools() for case in (
+        ("http://files.registry.test:81/" + "x" * 4096, False, "4095 bytes"), ("ftp://files.registry.test/x", False, "no address of HTTP"),
+        ("http://files.registry.test:81/x", True, "without TLS"))], do)
+
+
 def test_resolver_that_is_broken():
     """Another fault of the package manager than that there is no solution is not told as one; of what can be had it says nothing."""
     def do(script, ask, code, cause, is_retryable, word):

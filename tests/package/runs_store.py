@@ -177,6 +177,33 @@ def test_stale():
     each(tools(), do)
 
 
+def test_stale_without_its_layer():
+    """What was fetched for the lock that could not be is not taken for the files of the old one, which are fetched if they are there."""
+    def do(language, tool):
+        def fault(handler, path):
+            is_hit = wrong[0] and "need" in path and path.endswith((".whl", ".tgz"))
+            if is_hit:
+                handler.answer(503)
+            return is_hit
+        wrong = [False]
+        with Registry(language, [either(language, "leaf", "1.0.0")], fault=fault) as r:
+            place = Place(r, tool=tool, packages={"resolve_ttl": "1s"})
+            ask = [asked(language, "leaf", ">=1")]
+            place.run(language, ask).ended()
+            time.sleep(1.1)
+            place.reeve("package", "prune", "--max", "0", json_too=False)
+            assert "layers" not in place.kept(), place.kept()
+            r.packages += [either(language, "leaf", "2.0.0", [("need", ">=1")]), either(language, "need", "1.0.0")]
+            shutil.rmtree(os.path.join(place.packages, "cache"), ignore_errors=True)
+            wrong[0] = True
+            old = place.run(language, ask).ended()
+            assert old.all["packages"]["stale"] is True and old.versions() == {"leaf": "1.0.0"}, old.all["packages"]
+        place.reeve("package", "prune", "--max", "0", json_too=False)
+        time.sleep(1.1)
+        place.run(language, ask).failed("package_unavailable", "registry_unreachable", True)
+    each(tools(), do)
+
+
 def test_a_full_disk():
     """What cannot be kept is no fault of the registry's: an old lock is not used for it."""
     def do(language, tool):
@@ -245,23 +272,34 @@ def test_obligations_find_an_older_version():
 
 def test_hashes_that_are_asked_for():
     """Versions of which the index tells no hash are passed over, of what is needed too; where there are no others, policy denies the newest."""
-    def do(tool, needs, unhashed, found):
+    def do(tool, needs, unhashed, found, more="", breaks=None):
         rows = [either("python", "top", "1.0.0", [("leaf", ">=1")])] + versions_of("python", ("1.0.0", 90), ("1.1.0", 30), ("1.2.0", 8))
+        rows += [wheel("leaf", "1.1.0", file="leaf-1.1.0.tar.gz", page={"hashes": {}, "upload-time": since(30)})]
         for row in rows:
             if row["name"] == "leaf" and row["version"] in unhashed:
                 row["page"]["hashes"] = {}
-        with Registry("python", rows) as r:
-            place = Place(r, tool=tool, policy=policy('rule { id = "hashed", match = { name = "leaf" }, allow = true, require_hash = true }'))
+
+        def fault(handler, path):
+            is_hit = breaks and path.endswith("/simple/leaf/") and sum(p == path for _, p, _ in r.seen) > breaks
+            if is_hit:
+                handler.answer(503)
+            return is_hit
+        with Registry("python", rows, fault=fault) as r:
+            place = Place(r, tool=tool, policy=policy('rule { id = "hashed", match = { name = "leaf" }, allow = true, require_hash = true' + more + " }"))
             outcome = place.run("python", [needs])
-            if found:
+            if breaks:
+                outcome.failed("package_unavailable", "registry_error", True, "leaf")
+                place.kept_nothing()
+            elif found:
                 assert outcome.ended().versions()["leaf"] == found, outcome.versions()
                 assert place.run("python", [needs]).ended().versions()["leaf"] == found
             else:
-                outcome.denied("leaf", "hashed", None, "tells none")
+                outcome.denied("leaf", "hashed", None, *(["younger"] if more and tool == "pip" else ["tells none"]))
                 assert "layers" not in place.kept(), place.kept()
     each([(tool, *case) for _, tool in tools("uv", "pip") for case in
           (("leaf>=1", ["1.2.0"], "1.1.0"), ("leaf>=1", ["1.2.0", "1.0.0"], "1.1.0"), ("leaf>=1.2", ["1.2.0"], None), ("leaf>=1", ["1.0.0", "1.1.0", "1.2.0"], None),
-           ("top==1.0.0", ["1.2.0"], "1.1.0"), ("top==1.0.0", ["1.0.0", "1.1.0", "1.2.0"], None))], do)
+           ("top==1.0.0", ["1.2.0"], "1.1.0"), ("top==1.0.0", ["1.0.0", "1.1.0", "1.2.0"], None),
+           ("leaf>=1", ["1.0.0", "1.1.0"], None, ', newest_published = "P14D"'), ("leaf>=1", ["1.2.0"], None, "", 2))], do)
 
 
 def test_obligations_that_cannot_be_met():

@@ -290,7 +290,7 @@ static int find_registries(struct run_verb *v, const struct rv_buf *text)
         bool has_packages;
         int language;
 
-        if (v->options.request && text->size && (memmem(text->data, text->size, "registries", 10) || memmem(text->data, text->size, "packages", 8)) &&
+        if (v->options.request && text->data && (memmem(text->data, text->size, "registries", 10) || memmem(text->data, text->size, "packages", 8)) &&
             rv_json_read(text->data, text->size, 32, &parsed, NULL) == 0)
                 request = parsed;
         has_packages = json_array_size(json_object_get(request, "packages")) || v->options.lock;
