@@ -27,6 +27,15 @@ int rv__acquire_fail(struct rv_package_failure *f, const char *code, const char 
         return RV_ACQUIRE_E_FAILED;
 }
 
+struct rv_artifact *rv__acquire_artifacts(const json_t *packages, struct rv_arena *arena)
+{
+        struct rv_artifact *artifacts = calloc(json_array_size(packages) + 1, sizeof(*artifacts));
+
+        for (size_t i = 0; artifacts && i < json_array_size(packages); i++)
+                artifacts[i].arena = arena;
+        return artifacts;
+}
+
 /* ---- Pages ---- */
 
 struct pages {
@@ -251,13 +260,11 @@ int rv_acquire(const struct rv_acquire *in, const json_t *closure, json_t **ret_
         const json_t *packages = json_object_get(closure, "packages");
         _cleanup_(rv_json_unrefp) json_t *pages = NULL, *scanned = NULL, *paths = NULL;
         _cleanup_(rv_arena_fini) struct rv_arena arena = { 0 };
-        struct rv_artifact *artifacts = calloc(json_array_size(packages) + 1, sizeof(*artifacts));
+        struct rv_artifact *artifacts = rv__acquire_artifacts(packages, &arena);
         int r;
 
         if (!artifacts)
                 return rv_raise(-ENOMEM);
-        for (size_t i = 0; i < json_array_size(packages); i++)
-                artifacts[i].arena = &arena;
         r = fetch(in, packages, artifacts, &pages, ret_failure, err);
         if (r == 0)
                 r = rv__acquire_scan(in, packages, artifacts, &scanned, ret_failure, err);
@@ -290,11 +297,9 @@ int rv_acquire_given(const struct rv_acquire *in, const json_t *given, json_t **
         _cleanup_(rv_json_unrefp) json_t *lock = json_deep_copy(given), *pages = NULL, *scanned = NULL;
         const json_t *packages = json_object_get(lock, "packages");
         _cleanup_(rv_arena_fini) struct rv_arena arena = { 0 };
-        struct rv_artifact *artifacts = calloc(json_array_size(packages) + 1, sizeof(*artifacts));
+        struct rv_artifact *artifacts = rv__acquire_artifacts(packages, &arena);
         int r = lock && artifacts ? 0 : rv_raise(-ENOMEM);
 
-        for (size_t i = 0; r == 0 && i < json_array_size(packages); i++)
-                artifacts[i].arena = &arena;
         if (r == 0)
                 r = fetch(in, packages, artifacts, &pages, ret_failure, err);
         if (r == 0)

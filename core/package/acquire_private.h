@@ -20,6 +20,8 @@ struct rv_artifact {
         bool has_published_at, is_yanked, has_install_script, has_registry_hash;
 };
 
+/** rv__acquire_artifacts() - one for each of a closure's or a lock's packages, of which nothing is known yet. Context: any. Ownership: the caller's (free), texts in @arena. Return: them, or NULL */
+struct rv_artifact *rv__acquire_artifacts(const json_t *packages, struct rv_arena *arena);
 /** rv__acquire_fail() - a failure. Context: any. Ownership: @code and @cause are static. Return: RV_ACQUIRE_E_FAILED */
 int rv__acquire_fail(struct rv_package_failure *f, const char *code, const char *cause, bool is_retryable,
         const char *package, const char *fmt, ...) RV_PRINTF(6, 7);

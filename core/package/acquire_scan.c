@@ -293,13 +293,11 @@ int rv_acquire_locked(
         const json_t *packages = json_object_get(lock, "packages");
         _cleanup_(rv_json_unrefp) json_t *scanned = NULL;
         _cleanup_(rv_arena_fini) struct rv_arena arena = { 0 };
-        struct rv_artifact *artifacts = calloc(json_array_size(packages) + 1, sizeof(*artifacts));
-        int r = 0;
+        struct rv_artifact *artifacts = rv__acquire_artifacts(packages, &arena);
+        int r;
 
         if (!artifacts)
                 return rv_raise(-ENOMEM);
-        for (size_t i = 0; i < json_array_size(packages); i++)
-                artifacts[i].arena = &arena;
         r = fetch_locked(in, packages, artifacts, ret_failure, err);
         if (r == 0)
                 r = rv__acquire_scan(in, packages, artifacts, &scanned, ret_failure, err);

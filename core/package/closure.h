@@ -30,7 +30,7 @@
  * @ret:       a new value, also on a positive return; untouched on a negative one
  * @err:       set on a negative return
  *
- * On 0 *@ret is {"tool":{"name","version"},"runtime":{"tag","version","interpreter"},"packages":[…],"not_installed":[…]},
+ * On 0 *@ret is {"tool":{"name","version" ("" of uv)},"runtime":{"tag","version","interpreter"},"packages":[…],"not_installed":[…]},
  * packages sorted by name, version and file, each with "name" (canonical), "version", "direct", "requested" (the texts
  * asked for, joined by ", ") and "extras", and of Python
  *     "file" (a wheel of that name and version), "url" (http or https without credentials; "": a wheel that reeve built),

@@ -17,6 +17,12 @@ static const char *target_of(const struct rv_fetch_item *item)
         return item->answer.code == RV_FETCH_OK && is_redirect ? rv_json_get_string(item->answer.headers, "location", NULL) : NULL;
 }
 
+static void replace(struct rv_fetch_answer *a, struct rv_fetch_answer by)
+{
+        rv_fetch_answer_fini(a);
+        *a = by;
+}
+
 static bool is_in_the_clear(const char *url)
 {
         return strncmp(url, "http://", 7) == 0;
@@ -35,8 +41,7 @@ static void refuse(struct rv_fetch_answer *a, enum rv_language language, const c
         else
                 snprintf(refusal.message, sizeof(refusal.message), "it is redirected to %.200s, which is no host of the registry: name it in registries.%s.files if it is to be trusted",
                          host, rv_language_name(language));
-        rv_fetch_answer_fini(a);
-        *a = refusal;
+        replace(a, refusal);
 }
 
 /* A request for what an item was redirected to, if that may be followed; else this is its answer. */
@@ -85,8 +90,7 @@ static int follow(const struct rv_metadata_source *src, struct rv_fetch_item *it
                 rv_metadata_request_wipe(&next[i].q);
                 if (r < 0)
                         continue;
-                rv_fetch_answer_fini(&items[index[i]].answer);
-                items[index[i]].answer = next[i].answer;
+                replace(&items[index[i]].answer, next[i].answer);
                 items[index[i]].file_bytes = next[i].file_bytes;
                 n_again += target_of(&items[index[i]]) != NULL;
         }
@@ -108,12 +112,9 @@ int rv_metadata_fetch(const struct rv_metadata_source *src, struct rv_fetch_item
         for (unsigned i = 0; r > 0 && i < RV_METADATA_REDIRECTS_MAX; i++)
                 r = follow(src, items, n, dir_fd, &arena, err);
         for (size_t i = 0; i < n; i++)
-                if (r < 0) {
-                        rv_fetch_answer_fini(&items[i].answer);
-                        items[i].answer = (struct rv_fetch_answer){ 0 };
-                } else if (target_of(&items[i])) {
-                        rv_fetch_answer_fini(&items[i].answer);
-                        items[i].answer = (struct rv_fetch_answer){ .code = RV_FETCH_REDIRECT_REFUSED, .message = "it was redirected too often" };
-                }
+                if (r < 0)
+                        replace(&items[i].answer, (struct rv_fetch_answer){ 0 });
+                else if (target_of(&items[i]))
+                        replace(&items[i].answer, (struct rv_fetch_answer){ .code = RV_FETCH_REDIRECT_REFUSED, .message = "it was redirected too often" });
         return r < 0 ? rv_trace(r) : 0;
 }

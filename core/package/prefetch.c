@@ -138,29 +138,23 @@ static int fetch(const struct rv_metadata_source *source, int dir_fd, struct gue
         return rv_trace(r);
 }
 
-static const char *find_file(const struct rv_prefetched *p, const char *url)
+/* Its place in the list; n_files: it is not there. */
+static size_t find_file(const struct rv_prefetched *p, const char *url)
 {
-        for (size_t i = 0; i < p->n_files; i++)
-                if (strcmp(p->files[i].url, url) == 0)
-                        return p->files[i].file;
-        return "";
-}
+        size_t i = 0;
 
-static const char *find_url(const struct rv_prefetched *p, const char *file)
-{
-        for (size_t i = 0; i < p->n_files; i++)
-                if (strcmp(p->files[i].file, file) == 0)
-                        return p->files[i].url;
-        return "";
+        while (i < p->n_files && strcmp(p->files[i].url, url) != 0)
+                i++;
+        return i;
 }
 
 /* Whoever takes a file need not have it read again. */
-static void keep_scan(struct rv_prefetched *p, json_t *asked, json_t *found)
+static void keep_scan(struct rv_prefetched *p, size_t place, json_t *asked, json_t *found)
 {
-        if (!p->scans)
-                p->scans = json_object();
-        if (!json_object_get(found, "fault"))
-                json_object_set_new(p->scans, find_url(p, rv_json_get_string(asked, "file", "")), json_pack("[O, O]", asked, found));
+        if (p->files[place].found || json_object_get(found, "fault"))
+                return;
+        p->files[place].asked = json_incref(asked);
+        p->files[place].found = json_incref(found);
 }
 
 /* What the wheels of this round say that they need. */
@@ -169,23 +163,25 @@ static int look_further(const struct rv_metadata_source *source, int unpack_fd, 
 {
         _cleanup_(rv_json_unrefp) json_t *job = json_pack("{s:s, s:[]}", "language", "python", "artifacts"),
                                          *result = NULL;
-        json_t *found, *needed;
-        size_t i, k;
+        json_t *asked = json_object_get(job, "artifacts"), *found, *needed;
+        size_t places[RV_PREFETCH_FILES_MAX], i, k;
         int r;
 
         for (i = n_before; i < g->n_done; i++) {
-                const char *file = find_file(p, rv_json_get_string(g->list[i].file, "url", ""));
+                size_t place = find_file(p, rv_json_get_string(g->list[i].file, "url", ""));
 
-                if (*file)
-                        json_array_append_new(json_object_get(job, "artifacts"),
-                                json_pack("{s:s, s:s, s:s, s:s}", "file", file, "name", g->list[i].name, "version", g->list[i].version, "file_name",
-                                        rv_json_get_string(g->list[i].file, "file", "")));
+                if (place == p->n_files || !*p->files[place].file)
+                        continue;
+                places[json_array_size(asked)] = place;
+                (void)json_array_append_new(asked, json_pack("{s:s, s:s, s:s, s:s}", "file", p->files[place].file, "name", g->list[i].name, "version", g->list[i].version, "file_name",
+                                                             rv_json_get_string(g->list[i].file, "file", "")));
         }
-        if (!json_array_size(json_object_get(job, "artifacts")))
+        if (!json_array_size(asked))
                 return 0;
         r = rv_unpack_scan(unpack_fd, dir_fd, job, source->stop, source->deadline_us, &result, NULL);
         json_array_foreach(json_object_get(result, "artifacts"), i, found) {
-                keep_scan(p, json_array_get(json_object_get(job, "artifacts"), i), found);
+                if (i < json_array_size(asked))
+                        keep_scan(p, places[i], json_array_get(asked, i), found);
                 json_array_foreach(json_object_get(found, "requires"), k, needed)
                         if (!strstr(rv_json_get_string(needed, "marker", ""), "extra"))
                                 add(g, rv_json_get_string(needed, "name", ""), "");
@@ -232,19 +228,21 @@ bool rv_prefetched_take(struct rv_prefetched *p, int dir_fd, const char *url, co
 const json_t *rv_prefetched_scan(const struct rv_prefetched *p, const char *url, const json_t *asked)
 {
         static const char *const members[] = { "name", "version", "file_name" };
-        const json_t *scan = json_object_get(p->scans, url), *was_asked = json_array_get(scan, 0);
+        size_t place = find_file(p, url);
 
-        for (size_t i = 0; i < RV_N_ELEMENTS(members); i++)
-                if (!json_equal(json_object_get(was_asked, members[i]), json_object_get(asked, members[i])))
+        for (size_t i = 0; place < p->n_files && i < RV_N_ELEMENTS(members); i++)
+                if (!json_equal(json_object_get(p->files[place].asked, members[i]), json_object_get(asked, members[i])))
                         return NULL;
-        return json_array_get(scan, 1);
+        return place < p->n_files ? p->files[place].found : NULL;
 }
 
 void rv_prefetched_fini(struct rv_prefetched *p)
 {
-        for (size_t i = 0; i < p->n_files; i++)
+        for (size_t i = 0; i < p->n_files; i++) {
                 free(p->files[i].url);
+                json_decref(p->files[i].asked);
+                json_decref(p->files[i].found);
+        }
         json_decref(p->pages);
-        json_decref(p->scans);
         *p = (struct rv_prefetched){ 0 };
 }

@@ -20,10 +20,10 @@ struct rv_prefetched {
         struct {
                 char *url;
                 char file[RV_PREFETCH_FILE_SIZE];        /* in the directory; "" once it was taken */
+                json_t *asked, *found;                   /* of reeve-unpack, and what it said; NULL: it was not, or there is a fault */
         } files[RV_PREFETCH_FILES_MAX];
         size_t n_files;
         json_t *pages;                   /* those that were read, by name; NULL: none */
-        json_t *scans;                   /* what reeve-unpack found in them, by address: [what it was asked, what it said]; NULL: none */
 };
 
 /**

@@ -322,6 +322,7 @@ enum rv_step rv__packages_work(struct rv_run *run)
         w->in.prefetched = &p->prefetched;
         w->in.built_fd = rv_store_built_fd(run->core->store);
         w->in.built = p->build.built;
+        w->obligations = p->obligations;
         w->failure = (struct rv_package_failure){ 0 };
         w->err = (struct rv_error){ 0 };
         w->r = 0;

@@ -50,8 +50,8 @@ struct rv_packages_work {
         json_t *pages;                   /* out of LEARN: the registry's, of what was asked for */
         json_t *closure;                 /* in */
         json_t *denials, *contacts;      /* in of EXPLAIN: what the gate saw */
-        const json_t *obligations;       /* in of EXPLAIN and NEW_LOCK; borrowed */
-        bool is_for_build;               /* the same */
+        const json_t *obligations;       /* in; borrowed from the run */
+        bool is_for_build;               /* in of EXPLAIN */
         json_t *source;                  /* out of EXPLAIN: what could be built instead, or NULL; in of SOURCE, BUILT */
         struct rv_buf archive;           /* out of SOURCE: its bytes */
         struct rv_source_wheel wheel;    /* in of BUILT */

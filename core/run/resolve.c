@@ -126,7 +126,7 @@ static const char *tool_of(const struct rv_run *run)
         if (run->request->language == RV_LANGUAGE_JAVASCRIPT)
                 return "npm";
         if (strcmp(run->core->config->packages.resolver, "uv") == 0)
-                return "uv";    /* where it is not, its driver says so: another is not what was asked for */
+                return "uv";    /* where it is not, prepare_job() says so: another is not what was asked for */
         return !run->packages.has_no_uv && rv_config_uv(run->core->config) ? "uv" : "pip";
 }
 
@@ -301,7 +301,6 @@ static int explain(struct rv_run *run, json_t *take_closure)
         w->closure = take_closure;
         w->contacts = json_incref(seen->contacts);
         w->denials = json_incref(seen->denials);
-        w->obligations = run->packages.obligations;
         w->packages = run->request->packages;
         w->n_packages = run->request->n_packages;
         w->cutoff_s = cutoff_of(run);
@@ -370,7 +369,6 @@ static enum rv_step look_at_closure(struct rv_run *run)
                 p->work.closure = closure;
                 p->work.cutoff_s = cutoff_of(run);
                 rv__packages_say(run, "fetching and reading %zu packages", json_array_size(json_object_get(closure, "packages")));
-                p->work.obligations = p->obligations;
                 p->work.knows_cutoff = strcmp(tool_of(run), "pip") != 0;
         }
         rv__job_free(run);
@@ -416,6 +414,14 @@ static enum rv_step take_new_lock(struct rv_run *run)
         return RV_STEP_NEXT;
 }
 
+/* To another lock than the one that was being made, whose artifacts are not this one's. */
+static enum rv_step fall_back(struct rv_run *run, json_t *take_lock)
+{
+        rv__packages_unclaim(run);
+        rv__packages_close_artifacts(run);
+        return rv__resolve_take_lock(run, take_lock) < 0 ? fail_for_memory(run) : RV_STEP_NEXT;
+}
+
 static enum rv_step look_at_work(struct rv_run *run)
 {
         struct rv_run_packages *p = &run->packages;
@@ -430,16 +436,12 @@ static enum rv_step look_at_work(struct rv_run *run)
         if (p->work.r == RV_ACQUIRE_E_FAILED && p->stale_lock &&
                 (!strcmp(p->work.failure.cause, "registry_unreachable") || !strcmp(p->work.failure.cause, "registry_error"))) {
                 p->is_stale = true;
-                rv__packages_unclaim(run);
-                rv__packages_close_artifacts(run);      /* what is in it was for another lock */
-                return rv__resolve_take_lock(run, rv_take(&p->stale_lock)) < 0 ? fail_for_memory(run) : RV_STEP_NEXT;
+                return fall_back(run, rv_take(&p->stale_lock));
         }
         /* Without the versions that were left out there is nothing to be had: then policy says why not with them. */
         if (p->work.r == RV_ACQUIRE_E_FAILED && p->work.what == RV_WORK_EXPLAIN && p->spare_lock &&
-                !p->work.failure.is_retryable) {
-                rv__packages_unclaim(run);
-                return rv__resolve_take_lock(run, rv_take(&p->spare_lock)) < 0 ? fail_for_memory(run) : RV_STEP_NEXT;
-        }
+                !p->work.failure.is_retryable)
+                return fall_back(run, rv_take(&p->spare_lock));
         if (p->work.r == RV_ACQUIRE_E_FAILED && p->work.what == RV_WORK_EXPLAIN && p->work.source)
                 return rv__build_consider(run);
         if (p->work.r == RV_ACQUIRE_E_FAILED)

@@ -5,7 +5,7 @@
  *     many HELPER DIR DEADLINE_MS STOP_MS    DIR "-": none; STOP_MS 0: never
  *
  *     [{"url", "method"?, "body"?, "max_bytes"?, "timeout_ms"?, "file"?, "resolve"?: [], "is_public_only"?, "tells_redirects"?}, …]
- *     {"r", "error", "took_ms", "answers": [{"code", "message", "status", "body" (its beginning), "bytes", "file_bytes"}]}
+ *     {"r", "error", "took_ms", "answers": [{"code", "message", "status", "location", "body" (its beginning), "bytes", "file_bytes"}]}
  */
 #include "base/clock.h"
 #include "base/fd.h"

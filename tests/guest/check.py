@@ -3,9 +3,10 @@
 
     check.py --build DIR [--only RE] [--long] [-j N]
 
-Each test has a guest of its own, fresh from one snapshot. As root and as tester, each in a login session: doctor, the
-demo, conformance files with their times five-fold, packages, the leak check, in a delegated unit; as root also with a
-configured cgroup, and the figures of a start. As plain, who has neither session nor manager: the refusal. In
+Each test has a guest of its own, fresh from one snapshot. As root and as tester, each in a login session: doctor,
+conformance cases with their times five-fold (those that depend on the machine; with --long all of five files), packages,
+the leak check, in a delegated unit; as tester, with --long as root too, the demo; as root also with a configured cgroup,
+and the figures of a start. As plain, who has neither session nor manager: the refusal. In
 containers as root: what works with a writable cgroup, what is refused, and with which reason.
 
 The guest is an emulated machine, about 15 times slower than this one (Node: 30). What ran into one of reeve's own time

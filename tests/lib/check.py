@@ -14,7 +14,6 @@ import subprocess
 import sys
 import time
 
-
 import tree
 import uv
 from steps import LOGS, OUT, Steps, count_conformance

@@ -1,6 +1,7 @@
 """Runs commands as steps of a check, prints a line for each, and what failed once more at the end.
 
-A step has a log of its own in build-check/logs/ and counts one, or as many tests as it says that it ran. The log of a
+A step has a log of its own in build-check/logs/ and counts one, or as many tests as it says that it ran. Its line tells how
+long it took, and of that its seconds of processor time, as far as it waited for its own processes. The log of a
 step that fails is printed whole; what it says of the fault comes again in front of the closing line.
 """
 import concurrent.futures

@@ -445,10 +445,12 @@ static int follow(struct transfer *t, CURLM *multi, const char *target)
         _cleanup_(rv_freep) char *there = origin_of(target);
         struct rv_error err = { 0 };
 
-        if (t->q.tells_redirects && here && there && strcasecmp(here, there) != 0)
+        if (!here || !there)
+                return conclude_with(t, RV_FETCH_REDIRECT_REFUSED, "redirected to another place: ", "an address that cannot be read");
+        if (strcasecmp(here, there) != 0 && !t->q.tells_redirects)
+                return conclude_with(t, RV_FETCH_REDIRECT_REFUSED, "redirected to another place: ", there);
+        if (strcasecmp(here, there) != 0)
                 return json_object_set_new(t->got_headers, "location", json_string(target)) < 0 ? conclude_with(t, RV_FETCH_PROTOCOL, "", "redirected to what is no address") : 0;
-        if (!here || !there || strcasecmp(here, there) != 0)
-                return conclude_with(t, RV_FETCH_REDIRECT_REFUSED, "redirected to another place: ", there ? there : "an address that cannot be read");
         if (!keeps_method(t))
                 return conclude_with(t, RV_FETCH_REDIRECT_REFUSED, "redirected in a way that does not keep the method, to ", there);
         if (t->n_redirects++ == RV_FETCH_REDIRECTS_MAX)
